@@ -1,0 +1,37 @@
+"""Every error a user can meet: one clear line that says what failed, where, what was expected and what to do."""
+
+
+class LnetstatError(Exception):
+    """Base of all errors that are not a bug of ours; the command line turns it into one line and exit status 3."""
+
+
+class SourceError(LnetstatError):
+    """A file, folder, archive or node could not be read."""
+
+
+class ParseError(LnetstatError):
+    """Nothing of a text could be used as the table it was taken for.
+
+    Parameters: table name, 1-based line number, the line itself (shortened for display) and what was expected there.
+    """
+
+    def __init__(self, table: str, line_number: int, line: str, expected: str) -> None:
+        self.table = table
+        self.line_number = line_number
+        self.line = line
+        self.expected = expected
+        super().__init__(f"{table}: line {line_number}: {shown(line)}: expected {expected}")
+
+
+class RecordingError(LnetstatError):
+    """A recording could not be read or written."""
+
+
+class SinkError(LnetstatError):
+    """Points could not be delivered."""
+
+
+def shown(line: str, limit: int = 60) -> str:
+    """Return the line quoted, printable and cut to `limit` characters, for an error message."""
+    text = line if len(line) <= limit else line[: limit - 1] + "…"
+    return "(empty)" if not text else ascii(text) if not text.isprintable() else f"'{text}'"
