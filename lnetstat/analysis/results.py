@@ -1,0 +1,196 @@
+"""What an analysis hands on: small NamedTuples that the text output, the JSON of `analyze` and the report are all made from.
+
+Times in float64 seconds are seconds since the epoch (exact to 0.2 us); times in integers end in `_ns`. Every array is one-dimensional
+and arrays of one tuple have equal length. None means "not known" or "does not apply", never zero.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from lnetstat.model import Finding
+
+FloatArray = npt.NDArray[np.float64]
+Interval = tuple[float, float]  # [start_s, stop_s] in epoch seconds
+
+SCHEMA_VERSION = 1
+
+
+class Signal(NamedTuple):
+    """One rate over time, made of a counter or a rate column.
+
+    `role`: router, oss, client or csv. `purpose`: throughput (searched for dips), messages (searched for bursts) or pings (their
+    bursts explain dips). `name`: the column or counters (route_length, ost_read+ost_write, obd_ping, value). `rate[i]` is the mean, in
+    `unit`, over an interval of `interval_s[i]` seconds whose middle is `time_s[i]`; gaps and resets are left out, so steps of
+    `time_s` may be longer than intervals. `incidents`: the dips (throughput) or bursts (messages, pings) found in this signal.
+    """
+
+    host: str
+    role: str
+    table: str
+    instance: str
+    name: str
+    purpose: str
+    unit: str
+    time_s: FloatArray
+    rate: FloatArray
+    interval_s: FloatArray
+    incidents: tuple[Interval, ...]
+
+
+class DeadTime(NamedTuple):
+    """The verdict on periodic dips of one throughput signal (or of several stacked). Keys of CONTRACT.md section 5.
+
+    `detected`: brief, periodic dips are there (gaps between onsets vary with a coefficient of variation <= 0.15). `recurrent`: they
+    come again and again but less evenly (CV up to 0.30). `verdict`: detected, recurrent, none or cannot_tell; `reason`: for the last,
+    why. `score` grows with certainty, `fap` is the false-alarm probability it stands for. `depth` 0..1 of the local load.
+    `lost_fraction`: share of the bytes lost, net of what was caught up afterwards; `lost_fraction_gross`: without catch-up.
+    `cause`: ping, other, unknown or none. `ping_z`: how far the coincidence with the ping series stands above chance, in robust sigmas;
+    `chance`: probability that two unrelated series of this period coincide by phase alone. `epoch_hypothesis_s`: the exact period with
+    which epoch alignment was tested. `depth_resolved`: False where samples are longer than the dip, so that only depth x duration is known.
+    """
+
+    host: str
+    role: str
+    table: str
+    instance: str
+    signal: str
+    verdict: str
+    reason: str
+    detected: bool
+    recurrent: bool
+    score: float
+    fap: float
+    period_s: float | None = None
+    period_err_s: float | None = None
+    duration_s: float | None = None
+    depth: float | None = None
+    depth_resolved: bool = True
+    lost_fraction: float | None = None
+    lost_fraction_gross: float | None = None
+    epoch_aligned: bool | None = None
+    epoch_hypothesis_s: float | None = None
+    epoch_phase_s: float | None = None
+    cause: str = "none"
+    ping_z: float | None = None
+    chance: float | None = None
+    gap_cv: float | None = None
+    drift_ms_per_cycle: float | None = None
+    incidents: tuple[Interval, ...] = ()
+
+
+class PingBursts(NamedTuple):
+    """Bursts of messages that come again and again, followed one by one (a fixed period would smear real, drifting pings).
+
+    One tuple is one phase group of one signal. `period_s`: mean gap between neighbouring onsets; `gap_cv`: its coefficient of
+    variation; `size`: median number of messages (or pings) of a burst above the base; `periodic`: gap_cv <= 0.15.
+    """
+
+    host: str
+    table: str
+    instance: str
+    signal: str
+    periodic: bool
+    period_s: float
+    gap_cv: float
+    size: float
+    peak_rate: float
+    base_rate: float
+    onsets_s: tuple[float, ...]
+    incidents: tuple[Interval, ...]
+
+
+class CreditUse(NamedTuple):
+    """How far the credits of one row were used: a peer, an NI on one CPT, or a buffer pool on one CPT (a limit acts per row).
+
+    `resource`: peer_credits (peers tx), peer_router_credits (peers rtr), ni_credits or router_buffers. `grade`: never, touched,
+    intermittent or sustained (defined in credits.py). `required_peak` = `limit` - `low_water`, exact since the last reset;
+    `required_p99`: 99th time percentile of credits in use or waiting, from samples. `fraction_time_oversubscribed`: share of the
+    time sampled below 0; `fraction_windows`: share of the intervals whose own minimum was below 0, only where low-water marks were
+    reset after each read. `waiting_max`: messages that waited at once (0: none ever). `first_low_ns`, `last_low_ns`: when it was
+    seen below 0 for the first and the last time. `dead_time_share`: share of the oversubscribed time that lies inside dips or
+    bursts, None where none are known.
+    """
+
+    host: str
+    resource: str
+    table: str
+    subject: str
+    row: int
+    grade: str
+    limit: int
+    low_water: int
+    required_peak: int
+    required_p99: float
+    fraction_time_oversubscribed: float
+    fraction_windows: float | None
+    waiting_max: int
+    spell_max_s: float
+    first_low_ns: int | None
+    last_low_ns: int | None
+    resets: int
+    dead_time_share: float | None
+
+
+class CreditSeries(NamedTuple):
+    """Credits of one row over time, for drawing: the worst rows of each table, and all buffer pools.
+
+    `credits` = tx_credits (peers, nis), rtr_credits (resource peer_router_credits) or credits (buffers); `credits_min` the low-water
+    mark printed beside it; `queue_bytes` only of peers, else None. `limit` is the configured number of credits.
+    """
+
+    host: str
+    resource: str
+    table: str
+    subject: str
+    row: int
+    limit: int
+    time_s: FloatArray
+    credits: FloatArray
+    credits_min: FloatArray
+    queue_bytes: FloatArray | None
+
+
+class CreditSummary(NamedTuple):
+    """The `credits` object of the JSON: the worst peer's figures (of `tx` for CSV)."""
+
+    subject: str
+    fraction_time_oversubscribed: float
+    required_peak: float
+    required_p99: float
+
+
+class HostQuality(NamedTuple):
+    """What one host's data looks like: samples read, typical and worst spacing, what is missing. Seconds."""
+
+    host: str
+    begin_ns: int
+    end_ns: int
+    samples: int
+    interval_s: float
+    interval_p99_s: float
+    gaps: tuple[Interval, ...]
+    resets: int
+    states: dict[str, int]
+
+
+class Analysis(NamedTuple):
+    """Everything that was found. `findings` are sorted, worst first; `verdict` is one or two plain sentences."""
+
+    verdict: str
+    dead_time: DeadTime
+    series: tuple[DeadTime, ...]
+    ping_bursts: tuple[PingBursts, ...]
+    credits: CreditSummary | None
+    credit_use: tuple[CreditUse, ...]
+    findings: tuple[Finding, ...]
+    quality: tuple[HostQuality, ...]
+    signals: tuple[Signal, ...]
+    credit_series: tuple[CreditSeries, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the document of CONTRACT.md section 5, made of plain dicts, lists, numbers, strings and None."""
+        from lnetstat.analysis.schema import document
+
+        return document(self)
