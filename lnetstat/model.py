@@ -67,7 +67,10 @@ class Problem(NamedTuple):
 
 
 class Parsed(NamedTuple):
-    """What a table's parse() understood. `layout` names the layout and the releases that print it; `facts` holds what stands outside the rows."""
+    """What a table's parse() understood.
+
+    `layout` names the layout and the releases that print it; `facts` holds what stands outside the rows.
+    """
 
     rows: tuple[Any, ...]
     layout: str

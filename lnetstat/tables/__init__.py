@@ -45,7 +45,8 @@ def foreign_tables(report: list[str]) -> dict[str, Table]:
 
 def _add(found: dict[str, Table], table: Table) -> None:
     if table.name in found:
-        raise LnetstatError(f"two tables are called {table.name}: {found[table.name].parse.__module__} and {table.parse.__module__}: rename one")
+        modules = f"{found[table.name].parse.__module__} and {table.parse.__module__}"
+        raise LnetstatError(f"two tables are called {table.name}: {modules}: rename one")
     found[table.name] = table
 
 
@@ -75,7 +76,7 @@ def parse(name: str, text: str) -> tuple[Table, Parsed]:
 
 
 def instance_of(name: str) -> str:
-    """Return what tells two files of one table apart: ost.OSS.ost_io.stats -> ost_io, obdfilter.FS-OST0000.stats -> obdfilter.FS-OST0000."""
+    """Return what tells two files of one table apart: ost.OSS.ost_io.stats -> ost_io, obdfilter.FS-OST0.stats -> obdfilter.FS-OST0."""
     instance = name.removesuffix(".stats")
     for prefix in ("ost.OSS.", "mds.MDS.", "mgs.MGS.", "ldlm.services."):
         instance = instance.removeprefix(prefix)
