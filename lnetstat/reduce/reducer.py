@@ -1,0 +1,154 @@
+"""One node's snapshots to points: what a whole second of samples becomes, in at most `series_max` series."""
+
+from collections.abc import Iterable, Iterator
+
+from lnetstat.model import Point, Reduce, Sample, Snapshot, State
+from lnetstat.reduce.families import FAMILIES, Values, peers_values
+from lnetstat.reduce.metrics import PREFIX, SERIES_MAX, metric_of
+from lnetstat.reduce.paths import host_node, net_node, nid_node
+from lnetstat.reduce.peers import PeersStream, TopPeer, totals, worst
+from lnetstat.reduce.top import TopPeers
+from lnetstat.tables import samples, table_named
+
+TOP_SERIES = 5
+NS = 1_000_000_000
+
+
+class Reducer:
+    """Give it every snapshot of one host; take the points of each second that is over.
+
+    `series`: how many different paths it has sent; `refused`: how many it has not, because of `series_max`; `errors`: snapshots that could
+    not be read, or lines that could not be parsed.
+    """
+
+    def __init__(self, host: str, *, prefix: str = PREFIX, series_max: int = SERIES_MAX) -> None:
+        self._base = f"{prefix}.{host_node(host)}."
+        self._stream = PeersStream()
+        self._top = TopPeers()
+        self._seconds: dict[int, dict[str, _Value]] = {}
+        self._reduce: dict[str, Reduce] = {}
+        self._refused: set[str] = set()
+        self._others_max = max(0, series_max - 2 * self._top.count * TOP_SERIES)
+        self._top_max = series_max - self._others_max
+        self._others = 0
+        self.errors = 0
+
+    @property
+    def series(self) -> int:
+        """How many different paths have been sent, the top peers' counted as they are now."""
+        return self._others + min(self._top_max, TOP_SERIES * len(self._top.nids))
+
+    @property
+    def refused(self) -> int:
+        """How many different paths were not sent because of the limit."""
+        return len(self._refused)
+
+    def add(self, snapshot: Snapshot) -> None:
+        """Take one snapshot into its second. A file that is absent, forbidden or failed gives no value: a gap, not a zero."""
+        second = snapshot.time_ns // NS
+        if snapshot.state not in (State.OK, State.PARTIAL):
+            self.errors += snapshot.state is not State.ABSENT
+            return
+        table = table_named(snapshot.name)
+        if table is not None and table.name == "peers":
+            self._add_peers(snapshot, second)
+            return
+        for sample in samples(snapshot):
+            self.errors += len(sample.problems)
+            family = FAMILIES.get(sample.table)
+            if family is not None and sample.state is not State.FAILED:
+                self._put(second, family(sample))
+
+    def _add_peers(self, snapshot: Snapshot, second: int) -> None:
+        if self._stream.update(snapshot.text):
+            self._put(second, peers_values(self._stream.totals()))
+            lowest = self._stream.worst(self._top.count)
+            self._top.update([peer.nid for peer in lowest], second)
+            left = self._top.nids - {peer.nid for peer in lowest}
+            self._put_top(second, [*lowest, *(self._stream.peers(left) if left else ())])
+            return
+        for sample in samples(snapshot):
+            self.errors += len(sample.problems)
+            if sample.table == "peers" and sample.state is not State.FAILED:
+                self._put(second, peers_values(totals(sample.rows)))
+                lowest = worst(sample.rows, self._top.count)
+                self._top.update([peer.nid for peer in lowest], second)
+                self._put_top(second, _peers_of(sample, self._top.nids))
+
+    def _put_top(self, second: int, peers: Iterable[TopPeer]) -> None:
+        nids = self._top.nids
+        for peer in peers:
+            if peer.nid in nids:
+                self._put(second, _top_values(peer))
+
+    def put(self, time_ns: int, values: Iterable[tuple[str, float]]) -> None:
+        """Take values of the caller's own, such as self.*: (path below PREFIX.HOST, value) pairs."""
+        self._put(time_ns // NS, values)
+
+    def _put(self, second: int, values: Iterable[tuple[str, float]]) -> None:
+        bucket = self._seconds.setdefault(second, {})
+        for path, value in values:
+            known = bucket.get(path)
+            if known is not None:
+                known.add(value)
+                continue
+            reduce = self._reduce.get(path) or self._admit(path)
+            if reduce is not None:
+                bucket[path] = _Value(reduce, value)
+
+    def _admit(self, path: str) -> Reduce | None:
+        """Return how a new path is reduced, or None beyond the limit. The top peers have a share of their own, bounded by TopPeers."""
+        metric = metric_of(path)
+        if metric is None:
+            raise ValueError(f"metric {path} is not in METRICS")
+        if ".top." in path:
+            return metric.reduce
+        if self._others >= self._others_max:
+            self._refused.add(path)
+            return None
+        self._others += 1
+        self._reduce[path] = metric.reduce
+        return metric.reduce
+
+    def points(self, before_s: int | None = None) -> list[Point]:
+        """Return and forget the points of all seconds before `before_s` (None: of all), oldest first."""
+        done = sorted(second for second in self._seconds if before_s is None or second < before_s)
+        return [Point(self._base + path, value.result(), second) for second in done for path, value in self._seconds.pop(second).items()]
+
+
+class _Value:
+    """One series within one second."""
+
+    __slots__ = ("_count", "_reduce", "_value")
+
+    def __init__(self, reduce: Reduce, value: float) -> None:
+        self._reduce = reduce
+        self._value = value
+        self._count = 1
+
+    def add(self, value: float) -> None:
+        if self._reduce is Reduce.MIN:
+            self._value = min(self._value, value)
+        elif self._reduce is Reduce.MAX:
+            self._value = max(self._value, value)
+        elif self._reduce is Reduce.MEAN_MAX:
+            self._value += value
+        else:
+            self._value = value
+        self._count += 1
+
+    def result(self) -> float:
+        return self._value / self._count if self._reduce is Reduce.MEAN_MAX else self._value
+
+
+def _top_values(peer: TopPeer) -> Values:
+    base = f"peers.{net_node(peer.nid.rpartition('@')[2])}.top.{nid_node(peer.nid)}."
+    yield base + "tx_credits", peer.tx_credits
+    yield base + "tx_credits_min", peer.tx_credits_min
+    yield base + "rtr_credits", peer.rtr_credits
+    yield base + "rtr_credits_min", peer.rtr_credits_min
+    yield base + "queue_bytes", -peer.queue_negative
+
+
+def _peers_of(sample: Sample, nids: frozenset[str]) -> Iterator[TopPeer]:
+    yield from worst((row for row in sample.rows if row.nid in nids), len(nids))
