@@ -1,0 +1,114 @@
+"""The command line: it translates, and every verb is one file of this package that holds a click command called `command`.
+
+Verbs are imported when they are asked for, so that `--help` and the node side stay light. Exit status: 0 done, also with findings;
+1 findings at or above --fail-on; 2 usage or bad configuration; 3 some input could not be read or output not written; 4 a bug of ours;
+130 Ctrl-C.
+"""
+
+import importlib
+import os
+import pkgutil
+import sys
+from typing import Any
+
+import click
+
+from lnetstat import __version__
+from lnetstat.errors import LnetstatError
+
+
+class _Verbs(click.Group):
+    """Finds a verb by its file. The short help of a file is the first line of its docstring, read without importing it."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        try:
+            command: click.Command = importlib.import_module(f"{__name__}.{cmd_name}").command
+        except ModuleNotFoundError as error:
+            extra = _extra_of(error.name or "")
+            if extra is None:
+                raise
+            raise LnetstatError(f"{cmd_name}: the Python package {error.name} is missing: pip install 'lnetstat[{extra}]'") from error
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Verbs"):
+            formatter.write_dl([(name, _first_line(name)) for name in self.list_commands(ctx)])
+
+
+_EXTRAS = {
+    "analysis": ("numpy", "pandas", "pyarrow", "plotly", "jinja2", "numba"),
+    "stack": ("waitress", "carbon", "graphite", "whisper", "django"),
+}
+
+
+def _extra_of(module: str) -> str | None:
+    return next((extra for extra, modules in _EXTRAS.items() if module.split(".")[0] in modules), None)
+
+
+def _first_line(verb: str) -> str:
+    with open(os.path.join(__path__[0], f"{verb}.py"), encoding="utf-8") as file:
+        return file.readline().strip().strip('"').rstrip(".")
+
+
+@click.command(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="lnetstat")
+def lnetstat() -> None:
+    """See LNet's credits, find periodic dead time in Lustre traffic, name the tunable behind it.
+
+    \b
+    Examples:
+      lnetstat dump /sys/kernel/debug/lnet/peers      what the file says, as a table
+      lnetstat record -o rec -i 0.1                   record this node ten times a second
+      lnetstat analyze rec                            what is wrong, since when, why
+      lnetstat report rec -o report.html              the same as a page to mail
+      lnetstat stack up                               Carbon and graphite-web on this machine
+      lnetstat agent --carbon graphite:2003           ship this node's credits, once a second
+    """
+
+
+def main(arguments: list[str] | None = None) -> Any:
+    """Run the command line and exit with its status."""
+    sys.exit(run(arguments))
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Run the command line; return its exit status. Errors become one line on stderr."""
+    try:
+        result = lnetstat.main(args=arguments, standalone_mode=False, prog_name="lnetstat")
+    except click.exceptions.Abort:
+        return 130
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except LnetstatError as error:
+        click.echo(f"lnetstat: {error}", err=True)
+        return 3
+    except BrokenPipeError:
+        # The reader of our output went away (`| head`): not an error, but nothing more may be written at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        name = f"{error.filename}: " if error.filename else ""
+        click.echo(f"lnetstat: {name}{error.strerror or error}", err=True)
+        return 3
+    except Exception as error:
+        return _bug(error)
+    return result if isinstance(result, int) else 0
+
+
+def _bug(error: Exception) -> int:
+    """Say that it is our fault and what to send; the traceback goes to a file, not over the user's screen."""
+    import tempfile
+    import traceback
+
+    with tempfile.NamedTemporaryFile("w", prefix="lnetstat-bug-", suffix=".txt", delete=False, encoding="utf-8") as file:
+        file.write(f"lnetstat {__version__}, Python {sys.version}\n{' '.join(sys.argv)}\n\n")
+        traceback.print_exception(error, file=file)
+    what = f"{type(error).__name__}: {error}".splitlines()[0]
+    click.echo(f"lnetstat: a bug of ours: {what}: please send us {file.name} and the input", err=True)
+    return 4

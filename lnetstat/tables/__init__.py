@@ -50,6 +50,7 @@ def _add(found: dict[str, Table], table: Table) -> None:
     found[table.name] = table
 
 
+@functools.lru_cache(maxsize=4096)
 def table_named(name: str) -> Table | None:
     """Return the table that a snapshot's name stands for, or None: `peers`, `ost.OSS.ost_io.stats`, `lnetctl net show`."""
     for table in builtin_tables().values():

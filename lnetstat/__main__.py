@@ -1,0 +1,5 @@
+"""python -m lnetstat."""
+
+from lnetstat.cli import main
+
+main()
