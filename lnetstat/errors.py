@@ -35,3 +35,16 @@ def shown(line: str, limit: int = 60) -> str:
     """Return the line quoted, printable and cut to `limit` characters, for an error message."""
     text = line if len(line) <= limit else line[: limit - 1] + "…"
     return "(empty)" if not text else ascii(text) if not text.isprintable() else f"'{text}'"
+
+
+def bug_line(error: Exception) -> str:
+    """Say in one line that it is our fault and what to send; the traceback goes to a file, not over the user's screen."""
+    import sys
+    import tempfile
+    import traceback
+
+    with tempfile.NamedTemporaryFile("w", prefix="lnetstat-bug-", suffix=".txt", delete=False, encoding="utf-8") as file:
+        file.write(f"Python {sys.version}\n{' '.join(sys.argv)}\n\n")
+        traceback.print_exception(error, file=file)
+    what = f"{type(error).__name__}: {error}".splitlines()[0]
+    return f"a bug of ours: {what}: please send us {file.name} and the input"

@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from lnetstat import __version__
-from lnetstat.errors import LnetstatError
+from lnetstat.errors import LnetstatError, bug_line
 
 
 class _Verbs(click.Group):
@@ -97,18 +97,6 @@ def run(arguments: list[str] | None = None) -> int:
         click.echo(f"lnetstat: {name}{error.strerror or error}", err=True)
         return 3
     except Exception as error:
-        return _bug(error)
+        click.echo(f"lnetstat: {bug_line(error)}", err=True)
+        return 4
     return result if isinstance(result, int) else 0
-
-
-def _bug(error: Exception) -> int:
-    """Say that it is our fault and what to send; the traceback goes to a file, not over the user's screen."""
-    import tempfile
-    import traceback
-
-    with tempfile.NamedTemporaryFile("w", prefix="lnetstat-bug-", suffix=".txt", delete=False, encoding="utf-8") as file:
-        file.write(f"lnetstat {__version__}, Python {sys.version}\n{' '.join(sys.argv)}\n\n")
-        traceback.print_exception(error, file=file)
-    what = f"{type(error).__name__}: {error}".splitlines()[0]
-    click.echo(f"lnetstat: a bug of ours: {what}: please send us {file.name} and the input", err=True)
-    return 4

@@ -1,0 +1,210 @@
+"""The loop on a node: read what is due, record it, reduce it, ship it; tell each change of state once.
+
+`python -m lnetstat.agent SETTINGS` (JSON) is this loop in a process of its own, without click: the command line checks what the user
+said and becomes this process, so that a router carries the standard library only.
+"""
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from lnetstat.errors import LnetstatError, bug_line
+from lnetstat.model import Snapshot, State
+from lnetstat.recording import RecordingWriter
+from lnetstat.reduce import Reducer
+from lnetstat.reduce.metrics import PREFIX, SERIES_MAX
+from lnetstat.sinks.carbon import CarbonSink, parse_address
+from lnetstat.sinks.stdout import StdoutSink
+from lnetstat.sources.live import LiveSource
+
+NS = 1_000_000_000
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+INTERVAL_MIN_S = 0.05
+
+
+class AgentSettings(NamedTuple):
+    """What to read, how often, and where it goes. `samples`: end after so many ticks, 0 never."""
+
+    root: str = "/"
+    host: str | None = None
+    interval_s: float = 1.0
+    deadline_s: float = 1.0
+    samples: int = 0
+    reset_low_water: bool = False
+    recording: str | None = None
+    max_bytes: int = 0
+    max_age_s: float = 0.0
+    carbon: Sequence[str] = ()
+    stdout: bool = False
+    prefix: str = PREFIX
+    series_max: int = SERIES_MAX
+
+
+class Agent:
+    """One node's loop. `stop` ends it after the tick under way; nothing that was read is lost."""
+
+    def __init__(self, settings: AgentSettings, report: Callable[[str], None]) -> None:
+        self._settings = settings
+        self._report = report
+        self.stop = threading.Event()
+        self._source = LiveSource(
+            settings.root, deadline_s=settings.deadline_s, reset_low_water=settings.reset_low_water, host=settings.host
+        )
+        self._recording: RecordingWriter | None = None
+        self._sinks: list[CarbonSink | StdoutSink] = []
+        if settings.recording:
+            self._recording = RecordingWriter(settings.recording, max_bytes=settings.max_bytes, max_age_s=settings.max_age_s)
+        for address in settings.carbon:
+            self._sinks.append(CarbonSink(*parse_address(address), report=report))
+        if settings.stdout:
+            self._sinks.append(StdoutSink(sys.stdout))
+        self._reducer = Reducer(self._source.host, prefix=settings.prefix, series_max=settings.series_max) if self._sinks else None
+        self._late = 0
+        self._told: dict[str, str] = {}
+        self.failed = False
+
+    def run(self) -> bool:
+        """Read until told to stop or until `samples`; return whether all could be read and written."""
+        interval_ns = round(self._settings.interval_s * NS)
+        # The first tick falls on a whole multiple of the interval, so that several nodes look at the same moments.
+        start_ns = time.monotonic_ns() + interval_ns - time.time_ns() % interval_ns
+        tick = 0
+        try:
+            while not self.stop.wait(max(0, start_ns + tick * interval_ns - time.monotonic_ns()) / NS):
+                self._tick()
+                tick += 1
+                if tick == self._settings.samples:
+                    break
+                missed = (time.monotonic_ns() - start_ns) // interval_ns - tick + 1
+                if missed > 0:
+                    self._late += missed
+                    tick += missed
+        finally:
+            self._close()
+        return not self.failed
+
+    def _tick(self) -> None:
+        began_ns = time.monotonic_ns()
+        snapshots = self._source.tick()
+        self._tell_states(snapshots)
+        if self._recording:
+            self._recording.write(snapshots)
+            self._tell("recording", self._recording.last_error, "recording: writing again")
+        if self._reducer:
+            for snapshot in snapshots:
+                self._reducer.add(snapshot)
+            now_ns = time.time_ns()
+            self._reducer.put(now_ns, self._self_values(time.monotonic_ns() - began_ns))
+            self._ship(now_ns // NS)
+
+    def _ship(self, before_s: int | None) -> None:
+        assert self._reducer
+        points = self._reducer.points(before_s)
+        for sink in self._sinks:
+            sink.offer(points)
+        refused = self._reducer.refused
+        self._tell("series", f"more than {self._settings.series_max} series: {refused} are not sent (--series-max)" if refused else "", "")
+
+    def _self_values(self, took_ns: int) -> Iterable[tuple[str, float]]:
+        assert self._reducer
+        carbons = [sink for sink in self._sinks if isinstance(sink, CarbonSink)]
+        yield "self.duration_ms", took_ns / 1e6
+        yield "self.late", self._late
+        yield "self.errors", self._reducer.errors
+        yield "self.series", self._reducer.series
+        yield "self.spooled", sum(sink.queued for sink in carbons)
+        yield "self.sent", sum(sink.sent for sink in carbons)
+        yield "self.resent", sum(sink.resent for sink in carbons)
+        yield "self.lost", sum(sink.dropped + sink.refused for sink in carbons)
+        yield "self.rss_bytes", rss_bytes()
+
+    def _tell_states(self, snapshots: Sequence[Snapshot]) -> None:
+        """Say once per file and cause why it cannot be read, and once that it can be again."""
+        for snapshot in snapshots:
+            bad = snapshot.state in (State.FORBIDDEN, State.FAILED)
+            why = f"{snapshot.name}: {snapshot.state.value}: {os.strerror(snapshot.errno)}" if bad else ""
+            if snapshot.state is State.FORBIDDEN:
+                why += " (run as root, or have debugfs readable)"
+            self._tell(snapshot.name, why, f"{snapshot.name}: readable again")
+        nothing = not any(snapshot.state in (State.OK, State.PARTIAL) for snapshot in snapshots)
+        where = self._settings.root
+        self._tell("*", f"nothing to read under {where}: is LNet loaded, is debugfs mounted? going on" if nothing else "", "LNet is there")
+        for problem in self._source.problems:
+            self._tell(problem, problem, "")
+
+    def _tell(self, what: str, now: str, well: str) -> None:
+        before = self._told.get(what, "")
+        if now == before:
+            return
+        self._told[what] = now
+        if now or well:
+            self._report(now or well)
+        self.failed |= bool(now)
+
+    def _close(self) -> None:
+        self._source.close()
+        if self._reducer:
+            self._ship(None)
+        for sink in self._sinks:
+            sink.close()
+            self.failed |= isinstance(sink, CarbonSink) and sink.dropped + sink.refused > 0
+        if self._recording:
+            self._recording.close()
+            lost = self._recording.frames_lost
+            if lost:
+                self._report(f"recording {self._settings.recording}: {lost} ticks could not be written")
+                self.failed = True
+
+
+def rss_bytes() -> int:
+    """Return this process's resident memory."""
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * PAGE_BYTES
+
+
+def become(settings: AgentSettings) -> None:
+    """Replace this process by the agent: click and all else that checked the settings is gone from memory."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execv(sys.executable, [sys.executable, "-m", "lnetstat.agent", json.dumps(settings._asdict())])  # noqa: S606
+
+
+def main(text: str) -> int:
+    """Run the agent with settings in JSON; return the exit status."""
+
+    def report(line: str) -> None:
+        print(f"lnetstat: {line}", file=sys.stderr, flush=True)  # noqa: T201
+
+    try:
+        agent = Agent(AgentSettings(**json.loads(text)), report)
+    except LnetstatError as error:
+        report(str(error))
+        return 3
+    interrupted: list[int] = []
+
+    def end(number: int, frame: object) -> None:
+        interrupted.append(number)
+        agent.stop.set()
+
+    signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGINT, end)
+    try:
+        done = agent.run()
+    except LnetstatError as error:
+        report(str(error))
+        return 3
+    except Exception as error:
+        report(bug_line(error))
+        return 4
+    if signal.SIGINT in interrupted:
+        return 130
+    return 0 if done else 3
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

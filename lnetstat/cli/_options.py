@@ -1,0 +1,84 @@
+"""Options that several verbs share, and the words users write for sizes and times."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from lnetstat.agent import INTERVAL_MIN_S
+
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
+_SECONDS = {"ms": 0.001, "": 1, "s": 1, "min": 60, "m": 60, "h": 3600, "d": 86_400}
+
+
+class Size(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.3 only
+    """Bytes: 500000, 200M, 2GiB."""
+
+    name = "bytes"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([kmg]i?|)b?", str(value).strip().lower())
+        if not found:
+            self.fail(f"'{value}' is no size: expected bytes such as 500000, 200M or 2GiB", param, ctx)
+        return int(float(found[1]) * _UNITS[found[2]])
+
+
+class Seconds(click.ParamType):  # type: ignore[type-arg]
+    """A time span: 0.1, 50ms, 10s, 5min, 2h, 7d."""
+
+    name = "seconds"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, (int, float)):
+            return float(value)
+        found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*(ms|s|min|m|h|d|)", str(value).strip().lower())
+        if not found:
+            self.fail(f"'{value}' is no time span: expected seconds such as 0.1, 50ms, 10s, 5min, 2h or 7d", param, ctx)
+        return float(found[1]) * _SECONDS[found[2]]
+
+
+class Interval(Seconds):
+    """A sampling interval, at least 50 ms."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        seconds = super().convert(value, param, ctx)
+        if seconds < INTERVAL_MIN_S:
+            self.fail(f"'{value}' is too short: the shortest interval is 50ms", param, ctx)
+        return seconds
+
+
+def node_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of verbs that read a node."""
+    for option in reversed(
+        (
+            click.option("--root", default="/", metavar="DIR", help="Read DIR instead of /: a tree with proc/ and sys/, or peers, nis, …"),
+            click.option("--host", help="Name of this node in paths and recordings (default: its short host name)."),
+            click.option("-i", "--interval", "interval_s", type=Interval(), default="1s", show_default=True, help="Time between samples."),
+            click.option("-n", "--samples", type=click.IntRange(min=1), help="End after so many samples."),
+            click.option("--reset-low-water", is_flag=True, help="Write to peers and nis after each read: `min` becomes the interval's."),
+            click.option("--carbon", multiple=True, metavar="HOST:PORT", help="Ship points to this Carbon (may be repeated)."),
+            click.option("--prefix", default="lnet", show_default=True, help="First node of every metric path."),
+            click.option("--series-max", type=click.IntRange(min=200), default=500, show_default=True, help="Most series to ship."),
+        )
+    ):
+        function = option(function)
+    return function
+
+
+def checked_node(options: dict[str, Any]) -> dict[str, Any]:
+    """Return node options as AgentSettings' fields; click errors where they contradict one another."""
+    from lnetstat.errors import SinkError
+    from lnetstat.sinks.carbon import parse_address
+
+    if options["reset_low_water"] and options["root"] != "/":
+        raise click.UsageError("--reset-low-water writes to this node's files: it cannot be used together with --root")
+    for address in options["carbon"]:
+        try:
+            parse_address(address)
+        except SinkError as error:
+            raise click.BadParameter(str(error), param_hint="--carbon") from error
+    options["samples"] = options["samples"] or 0
+    return options
