@@ -43,8 +43,10 @@ class Connection:
 
     def check_still_open(self) -> None:
         """Look for the peer's end of the connection: a write after it would succeed once and be lost."""
+        connected = self._live()
+        connected.setblocking(False)  # MSG_DONTWAIT would not do: Python waits for data by itself while a timeout is set
         try:
-            answer = self._live().recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+            answer = connected.recv(1, socket.MSG_PEEK)
         except BlockingIOError:
             return
         if answer:
