@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -20,7 +21,7 @@ LINES = st.lists(WORDS, max_size=4).map(" ".join)
 
 
 @st.composite
-def texts(draw: Callable[[st.SearchStrategy], object]) -> list[str]:
+def texts(draw: Callable[..., Any]) -> list[str]:
     """A text and what becomes of it through random edits of its lines."""
     lines = draw(st.lists(LINES, max_size=12))
     versions = []

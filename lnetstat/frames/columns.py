@@ -1,0 +1,165 @@
+"""Columns that grow without ever being copied twice: blocks that are joined, column by column, at the end."""
+
+import types
+import typing
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from lnetstat.model import Table
+
+BLOCK_ROWS = 1 << 18
+Array = npt.NDArray[Any]
+INT64_MIN, INT64_MAX = -(1 << 63), (1 << 63) - 1
+
+
+class Growing:
+    """A growing array of one dtype. It holds no more than its values and, while finish() runs, these once more."""
+
+    def __init__(self, dtype: type) -> None:
+        self._dtype = np.dtype(dtype)
+        self._full: list[Array] = []
+        self._block = np.empty(0, self._dtype)
+        self._used = 0
+
+    def extend(self, values: Array) -> None:
+        """Append a copy of the values."""
+        at = 0
+        while at < len(values):
+            if self._used == len(self._block):
+                self._full.append(self._block)
+                self._block = np.empty(BLOCK_ROWS if self._full[1:] else min(BLOCK_ROWS, 4096), self._dtype)
+                self._used = 0
+            taken = min(len(values) - at, len(self._block) - self._used)
+            self._block[self._used : self._used + taken] = values[at : at + taken]
+            self._used += taken
+            at += taken
+
+    def finish(self) -> Array:
+        """Return all values in one array and let go of the blocks."""
+        blocks = [*self._full, self._block[: self._used]]
+        self._full, self._block, self._used = [], np.empty(0, self._dtype), 0
+        return np.concatenate(blocks)
+
+
+class Values(NamedTuple):
+    """One column of one sample. `missing` is None where nothing is missing; `values` are then all valid."""
+
+    values: Array
+    missing: Array | None
+
+
+class Numbers:
+    """A column of whole numbers: int64, or nullable Int64 where its row type allows None or a number did not fit."""
+
+    def __init__(self, *, nullable: bool) -> None:
+        self._nullable = nullable
+        self._values = Growing(np.int64)
+        self._missing = Growing(np.bool_) if nullable else None
+        self._rows = 0
+
+    def convert(self, values: Sequence[int | None]) -> Values:
+        """Return one sample's values; None and what does not fit into 64 bits are missing."""
+        try:
+            return Values(np.array(values, np.int64), None)
+        except (TypeError, OverflowError):
+            missing = [value is None or not INT64_MIN <= value <= INT64_MAX for value in values]
+            filled = [0 if gone else value for value, gone in zip(values, missing, strict=True)]
+            return Values(np.array(filled, np.int64), np.array(missing, np.bool_))
+
+    def extend(self, column: Values) -> None:
+        self._values.extend(column.values)
+        if column.missing is not None and self._missing is None:
+            self._missing = Growing(np.bool_)
+            self._missing.extend(np.zeros(self._rows, np.bool_))
+        if self._missing is not None:
+            self._missing.extend(np.zeros(len(column.values), np.bool_) if column.missing is None else column.missing)
+        self._rows += len(column.values)
+
+    def finish(self) -> Any:
+        values = self._values.finish()
+        return values if self._missing is None else pd.arrays.IntegerArray(values, self._missing.finish())
+
+
+class Fractions:
+    """A column of float64; None is NaN."""
+
+    def __init__(self) -> None:
+        self._values = Growing(np.float64)
+
+    def convert(self, values: Sequence[float | None]) -> Values:
+        return Values(np.array(values, np.float64), None)
+
+    def extend(self, column: Values) -> None:
+        self._values.extend(column.values)
+
+    def finish(self) -> Any:
+        return self._values.finish()
+
+
+class Labels:
+    """A column of words, kept as numbers into the list of different words; None is -1."""
+
+    def __init__(self) -> None:
+        self._codes: dict[str | None, int] = {None: -1}
+        self._values = Growing(np.int32)
+
+    def code(self, word: str | None) -> int:
+        return self._codes.setdefault(word, len(self._codes) - 1)
+
+    def convert(self, words: Sequence[str | None]) -> Values:
+        return Values(np.fromiter(map(self.code, words), np.int32, len(words)), None)
+
+    def extend(self, column: Values) -> None:
+        self._values.extend(column.values)
+
+    def finish(self) -> Any:
+        return self.categorical(self._values.finish())
+
+    def categorical(self, codes: Array) -> pd.Categorical:
+        """Return the words that the codes stand for."""
+        words = pd.Index([word for word in self._codes if word is not None], dtype=object if len(self._codes) == 1 else None)
+        return pd.Categorical.from_codes(codes, categories=words)
+
+
+class Objects:
+    """A column of anything else, such as values that are numbers or words."""
+
+    def __init__(self) -> None:
+        self._values = Growing(object)
+
+    def convert(self, values: Sequence[Any]) -> Values:
+        column = np.empty(len(values), object)
+        column[:] = values
+        return Values(column, None)
+
+    def extend(self, column: Values) -> None:
+        self._values.extend(column.values)
+
+    def finish(self) -> Any:
+        return self._values.finish()
+
+
+Column = Numbers | Fractions | Labels | Objects
+
+
+def columns_of(table: Table) -> dict[str, Column]:
+    """Return an empty column for each field of the table's rows, by the types that the fields declare."""
+    hints = typing.get_type_hints(table.row)
+    return {name: _column_for(hints[name]) for name in table.row._fields if name != "extra"}
+
+
+def _column_for(hint: Any) -> Column:
+    options = set(typing.get_args(hint)) if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union else {hint}
+    nullable = type(None) in options
+    match options - {type(None)}:
+        case kinds if kinds == {int}:
+            return Numbers(nullable=nullable)
+        case kinds if kinds <= {int, float}:
+            return Fractions()
+        case kinds if kinds == {str}:
+            return Labels()
+    return Objects()
