@@ -1,0 +1,304 @@
+"""Periodic dead time: brief dips of throughput that come again and again, found, vetted, measured, and traced to pings or not.
+
+The order: a blind search by fast folding; strong application phases that it meets are subtracted and the search repeated; the ping
+series, where there is one, gives the period and the test of coincidence; dips that drift are followed one by one; the best survivor
+is measured. Numbers were set on synthetic cases of known truth; the shapes of REALLNET-like captures decide where they differ.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from lnetstat.analysis import folding, pings, refine, vetting
+from lnetstat.analysis.folding import Candidate
+from lnetstat.analysis.normalise import Normalised, normalise, stack, standardise
+from lnetstat.analysis.rates import Rates
+from lnetstat.analysis.results import DeadTime, FloatArray, Interval
+from lnetstat.analysis.vetting import Box, Prefix, Vetted
+
+DECLARED_SCORE = 7.5
+TRIGGERED_SCORE = 5.0  # where the onsets are those of the pings nothing was searched, so less is needed
+COINCIDENT_Z = 4.0
+GUIDING_Z = 5.0
+STRONG_STAT = 15.0  # a rejected phase this strong is subtracted before searching again
+DEFAULT_PING_INTERVAL_S = 25.0
+# Scores of the negatives of a synthetic set follow a Gumbel law with these parameters.
+GUMBEL_MODE, GUMBEL_SCALE = 4.4, 0.75
+
+
+class Found(NamedTuple):
+    """The best explanation: a box, its score, and the onsets (strict cycles, or followed one by one)."""
+
+    series: Normalised
+    box: Box
+    score: float
+    passed: bool
+    onsets_s: FloatArray
+    depths: FloatArray
+    gap_cv: float | None
+
+
+class Label(NamedTuple):
+    """Which signal a verdict is about."""
+
+    host: str
+    role: str
+    table: str
+    instance: str
+    signal: str
+
+
+def dead_time(
+    label: Label,
+    sources: list[Rates],
+    ping_rates: Rates | None = None,
+    *,
+    exact_periods_s: tuple[float, ...] = (),
+    ping_interval_s: float | None = None,
+) -> DeadTime:
+    """Return the verdict on one throughput signal, or on several sources of one system stacked.
+
+    `exact_periods_s`: periods known from tunables, for the test of epoch alignment; `ping_interval_s`: the recorded setting, which
+    decides whether a record is long enough to say "no".
+    """
+    reason = _cannot_tell(sources)
+    if reason:
+        return _no_answer(label, reason)
+    each = [normalise(rates) for rates in sources]
+    series = each[0] if len(each) == 1 else stack(each)
+    if float(series.weight.sum()) < 60:
+        return _no_answer(label, "nothing or next to nothing was transferred")
+    found, test = _explain(series, ping_rates)
+    interval = ping_interval_s or DEFAULT_PING_INTERVAL_S
+    length = float(series.time_s[-1] - series.time_s[0])
+    if found is None or not found.passed or not _declared(found, test):
+        score = found.score if found else 0.0
+        if length < 6 * interval or 4 * series.dt_s > interval:
+            return _no_answer(label, _too_little(length, series.dt_s, interval), score)
+        return DeadTime(*label, "none", "", False, False, score, false_alarm_probability(score))
+    return _measured(label, found, test, ping_rates, exact_periods_s)
+
+
+def false_alarm_probability(score: float) -> float:
+    """Return the chance that a record without periodic dips scores this high: a Gumbel law fitted to synthetic negatives."""
+    return float(-math.expm1(-math.exp(-(score - GUMBEL_MODE) / GUMBEL_SCALE)))
+
+
+def _cannot_tell(sources: list[Rates]) -> str:
+    sizes = [rates.time_s.size for rates in sources]
+    if not sizes or min(sizes) < 60:
+        return f"only {min(sizes, default=0)} samples; at least 60 are needed"
+    length = max(float(rates.time_s[-1] - rates.time_s[0]) for rates in sources)
+    dt = max(rates.dt_s for rates in sources)
+    if length / 6 <= max(5.0, 4 * dt):
+        return f"{length:.0f} s sampled every {dt:g} s hold fewer than 6 cycles of any period that could be seen"
+    return ""
+
+
+def _too_little(length_s: float, dt_s: float, interval_s: float) -> str:
+    if 4 * dt_s > interval_s:
+        return f"samples every {dt_s:g} s are too coarse for a ping interval of {interval_s:g} s"
+    return f"{length_s:.0f} s hold fewer than 6 cycles of a ping interval of {interval_s:g} s"
+
+
+def _no_answer(label: Label, reason: str, score: float = 0.0) -> DeadTime:
+    return DeadTime(*label, "cannot_tell", reason, False, False, score, false_alarm_probability(score))
+
+
+def _declared(found: Found, test: pings.PingTest | None) -> bool:
+    if found.gap_cv is not None and found.gap_cv > pings.RECURRENT_CV:
+        return False
+    return found.score > DECLARED_SCORE
+
+
+def _explain(series: Normalised, ping_rates: Rates | None) -> tuple[Found | None, pings.PingTest | None]:
+    """Return the best explanation of the dips and the test against the pings (None without pings)."""
+    series, found = _blind(series)
+    test = pings.ping_test(series, ping_rates) if ping_rates is not None and ping_rates.rate.size else None
+    if ping_rates is not None and test is not None and test.z > COINCIDENT_Z:
+        guided = _guided(series, ping_rates, test, found)
+        found = guided if guided is not None else found
+    if found is None or found.score <= DECLARED_SCORE:
+        followed = _followed(series, ping_rates)
+        if followed is not None and (found is None or followed.score > found.score):
+            found = followed
+    return found, test
+
+
+def _blind(series: Normalised) -> tuple[Normalised, Found | None]:
+    """Search without a hint; subtract up to two strong application phases on the way. Return (series less these, best find)."""
+    best: Vetted | None = None
+    for _ in range(3):
+        sums = vetting.prefix_sums(series)
+        vetted = _vetted(series, sums, folding.search(series))
+        best = vetted[0] if vetted else None
+        rejected = [each for each in vetted if not each.passed and each.box.stat > STRONG_STAT and not _near_a_find(each, vetted)]
+        strongest = max(rejected, key=lambda each: each.box.stat, default=None)
+        if strongest is None or (best is not None and best.passed and best.box.stat >= 0.8 * strongest.box.stat):
+            break
+        series = without_phase(series, strongest.box.period_s)
+    return series, _strict(series, best) if best is not None else None
+
+
+def _vetted(series: Normalised, sums: Prefix, candidates: list[Candidate]) -> list[Vetted]:
+    """Return the candidates fitted and vetted, best first; of nearly equal scores the better box counts."""
+    length = float(series.time_s[-1] - series.time_s[0])
+    boxes: list[Box] = []
+    for candidate in candidates:
+        if all(abs(candidate.period_s / box.period_s - 1) > max(box.width_s, series.dt_s) / length for box in boxes):
+            boxes.append(vetting.fit_box(series, candidate))
+    vetted = [vetting.vet(series, sums, box) for box in boxes]
+    vetted = [vetting.shorter_period(series, sums, each) if each.passed else each for each in vetted]
+    top = max((each.score for each in vetted), default=0.0)
+    vetted.sort(key=lambda each: (each.score > 0.97 * top, each.box.stat if each.score > 0.97 * top else each.score), reverse=True)
+    return vetted
+
+
+def _near_a_find(rejected: Vetted, vetted: list[Vetted]) -> bool:
+    """Return True when a box of nearly the same period passed: then the rejected one is its blurred copy, no application phase."""
+    return any(each.passed and each.score > DECLARED_SCORE and abs(each.box.period_s / rejected.box.period_s - 1) < 0.01 for each in vetted)
+
+
+def _strict(series: Normalised, vetted: Vetted) -> Found:
+    onsets = vetting.onsets_of(vetted.box, series)
+    return Found(series, vetted.box, vetted.score, vetted.passed, onsets, vetted.depths, None)
+
+
+def without_phase(series: Normalised, period_s: float) -> Normalised:
+    """Return the series less its mean profile at a period: what an application does in step with itself hides brief dips."""
+    bins = int(np.clip(4 * period_s / series.dt_s, 8, max(8, series.time_s.size / 30)))
+    phase = (series.time_s / period_s) % 1.0
+    index = np.minimum((phase * bins).astype(np.int64), bins - 1)
+    weight = np.bincount(index, series.weight, bins)
+    profile = np.bincount(index, series.weight * series.residual, bins) / np.maximum(weight, 1e-9)
+    centres = (np.arange(-1, bins + 1) + 0.5) / bins
+    mean = np.interp(phase, centres, np.concatenate((profile[-1:], profile, profile[:1])))
+    # Divided, not subtracted: a dip takes its share of the load that the application makes in that phase.
+    residual = np.where(series.weight > 0, (series.residual - mean) / np.maximum(1 + mean, 0.3), 0.0)
+    rate = series.load * (1 + residual)
+    return standardise(series.time_s, series.interval_s, series.dt_s, rate, series.load, residual, series.weight)
+
+
+def _guided(series: Normalised, ping_rates: Rates, test: pings.PingTest, blind: Found | None) -> Found | None:
+    """Return the find at the period of the pings themselves, its score lifted by the coincidence; None where it is no dip."""
+    upside_down = pings.as_dips(ping_rates)
+    candidates = folding.search(upside_down, keep=8)
+    if not candidates:
+        return None
+    likely = [each for each in candidates if each.snr > 0.8 * candidates[0].snr]
+    shortest = min(likely, key=lambda each: each.period_s)
+    ping_box = vetting.fit_box(upside_down, shortest)
+    sums = vetting.prefix_sums(series)
+    length = float(series.time_s[-1] - series.time_s[0])
+    widths = np.geomspace(max(0.7 * series.dt_s, 0.2), min(0.2 * ping_box.period_s, folding.LONGEST_DIP_S), 6)
+    boxes = [vetting.fit_box(series, Candidate(ping_box.period_s, float(width), 0.0), wide=False) for width in widths]
+    vetted = vetting.vet(series, sums, max(boxes, key=lambda box: box.stat))
+    strict = _strict(series, vetted)
+    agrees = blind is not None and abs(blind.box.period_s / ping_box.period_s - 1) < max(0.003, series.dt_s / length)
+    if agrees and blind is not None and blind.score > vetted.score:
+        strict = blind
+    if not strict.passed or (test.z <= GUIDING_Z and strict.score <= 4):
+        return None
+    return strict._replace(score=max(strict.score, 1.4 * test.z))
+
+
+def _followed(series: Normalised, ping_rates: Rates | None) -> Found | None:
+    """Return dips that drift: at the onsets of ping bursts followed one by one, else dips visible one by one."""
+    sums = vetting.prefix_sums(series)
+    found: list[Found] = []
+    if ping_rates is not None and ping_rates.rate.size:
+        for chain in pings.chains_of(pings.bursts_of(ping_rates)[0])[:2]:
+            found.append(_at_onsets(series, sums, chain))
+        found = [each._replace(score=each.score * DECLARED_SCORE / TRIGGERED_SCORE) for each in found if each.passed]
+    shown = Rates(series.time_s, np.where(series.weight > 0, -series.residual, 0.0), series.interval_s, series.dt_s, 0, ())
+    dips = pings.bursts_of(shown)[0]
+    for chain in pings.chains_of(dips, most_phases=1)[:1]:
+        if len(chain.bursts) >= max(8, 0.8 * len(dips)):
+            found.append(_at_onsets(series, sums, chain))
+    return max((each for each in found if each.passed), key=lambda each: each.score, default=None)
+
+
+def _at_onsets(series: Normalised, sums: Prefix, chain: pings.Chain) -> Found:
+    """Return the dip of the width and lag that stand out most at given onsets."""
+    period, dt = chain.period_s, series.dt_s
+    best: tuple[float, float, float, FloatArray] = (0.0, dt, 0.0, np.empty(0))
+    for width in np.geomspace(max(0.7 * dt, 0.2), max(0.8 * dt, min(0.2 * period, folding.LONGEST_DIP_S)), 7).tolist():
+        for lag in np.arange(-1, 3) * max(0.5 * width, dt):
+            depths = vetting.incident_depths(sums, chain.onsets_s + lag, width, period, dt)
+            score = vetting.significance(depths)
+            if score > best[0]:
+                best = (score, width, float(lag), depths)
+    score, width, lag, depths = best
+    onsets = chain.onsets_s + lag
+    box = Box(period, float(onsets[0]), width, score)
+    phase = refine.phases_of(series, onsets, period).tau_s - width / 2
+    passed = score > 0 and vetting.is_plateau_with_lows(series, phase, box)
+    return Found(series, box, score, passed, onsets, depths, chain.gap_cv)
+
+
+def _measured(
+    label: Label, found: Found, test: pings.PingTest | None, ping_rates: Rates | None, exact_periods_s: tuple[float, ...]
+) -> DeadTime:
+    """Return the verdict with all numbers for dips that are there."""
+    series, box = found.series, found.box
+    strict = found.gap_cv is None
+    length = float(series.time_s[-1] - series.time_s[0])
+    if strict:
+        box, error = refine.refine_period(series, box, found.score)
+        onsets, depths = refine.cycle_depths(series, vetting.prefix_sums(series), box)
+    else:
+        onsets, depths = found.onsets_s, found.depths
+        error = box.period_s * (found.gap_cv or 0.0) / math.sqrt(max(1, onsets.size - 1))
+    present = refine.stretch(depths)
+    shape = refine.fit_shape(series, onsets[present[0] : present[1]], box.period_s, box.width_s)
+    incidents = refine.incidents_of(series, onsets, shape, depths, present)
+    net, gross = refine.lost_fractions(series, incidents, shape)
+    middle = float(series.time_s[0] + series.time_s[-1]) / 2
+    moved = box._replace(onset_s=box.onset_s + shape.shift_s, width_s=shape.width_s)
+    alignment = (
+        refine.align(moved, error, series.dt_s, length, middle, exact_periods_s) if strict else refine.Alignment(None, None, None, None)
+    )
+    period = box.period_s
+    if alignment.aligned and alignment.hypothesis_s is not None:
+        period = alignment.hypothesis_s
+    cause, ratio_known = _cause(test, ping_rates, incidents, series.dt_s, found)
+    recurrent = found.gap_cv is not None and found.gap_cv > pings.PERIODIC_CV
+    return DeadTime(
+        *label,
+        verdict="recurrent" if recurrent else "detected",
+        reason="",
+        detected=not recurrent,
+        recurrent=recurrent,
+        score=found.score,
+        fap=false_alarm_probability(found.score),
+        period_s=period,
+        period_err_s=error,
+        duration_s=shape.width_s,
+        depth=shape.depth,
+        depth_resolved=shape.resolved,
+        lost_fraction=net,
+        lost_fraction_gross=gross,
+        epoch_aligned=alignment.aligned,
+        epoch_hypothesis_s=alignment.hypothesis_s,
+        epoch_phase_s=alignment.phase_s,
+        cause=cause,
+        ping_z=test.z if test else None,
+        chance=min(1.0, (shape.width_s + series.dt_s) / box.period_s) if ratio_known else alignment.chance,
+        gap_cv=found.gap_cv,
+        drift_ms_per_cycle=1000 * (period - round(period))
+        if strict and alignment.hypothesis_s is None and abs(period - round(period)) < 0.05
+        else None,
+        incidents=incidents,
+    )
+
+
+def _cause(
+    test: pings.PingTest | None, ping_rates: Rates | None, incidents: tuple[Interval, ...], dt_s: float, found: Found
+) -> tuple[str, bool]:
+    """Return (cause, whether pings were there to compare with): without a ping series nobody may say "ping"."""
+    if test is None or ping_rates is None:
+        return "unknown", False
+    ratio = pings.share_inside(ping_rates, list(incidents), dt_s / 2)
+    together = test.z > COINCIDENT_Z or (found.gap_cv is not None and ratio > 3)
+    return ("ping" if together and ratio > 1.5 else "other"), True

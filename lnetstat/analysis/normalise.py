@@ -1,0 +1,93 @@
+"""Take jobs, trends and heavy tails out of a rate, so that a dip is measured relative to its local load."""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from lnetstat.analysis.rates import Rates
+from lnetstat.analysis.results import FloatArray
+
+IDLE_SHARE = 0.12  # below this share of the high load (90th percentile of the running median) nothing is running
+CLIP_SIGMA = 4.0
+
+
+class Normalised(NamedTuple):
+    """A rate relative to its running median. All arrays are (n,), sorted by `time_s`.
+
+    `load`: the running median; `residual` = rate/load - 1; `x`: the residual clipped to 4 robust sigmas, in sigmas, with mean 0;
+    `weight`: 0 where idle, else 1 (or the number of sources of a stack); `sigma`: the robust scatter of the residual.
+    """
+
+    time_s: FloatArray
+    interval_s: FloatArray
+    dt_s: float
+    rate: FloatArray
+    load: FloatArray
+    residual: FloatArray
+    x: FloatArray
+    weight: FloatArray
+    sigma: float
+
+
+def normalise(rates: Rates) -> Normalised:
+    """Return the rates relative to a centred running median over 30 s or 20 samples (60 s or 11 samples from 2 s sampling on)."""
+    dt = rates.dt_s
+    window_s = max(30.0, 20 * dt) if dt < 2 else max(60.0, 11 * dt)
+    samples = max(9, round(window_s / dt)) | 1
+    load = pd.Series(rates.rate).rolling(samples, center=True, min_periods=max(1, samples // 3)).median().to_numpy()
+    known = np.isfinite(load)
+    high = float(np.percentile(load[known], 90)) if known.any() else 0.0
+    on = known & (load > IDLE_SHARE * high) & (load > 0)
+    residual = np.where(on, rates.rate / np.where(on, load, 1.0) - 1.0, 0.0)
+    return standardise(rates.time_s, rates.interval_s, dt, rates.rate, np.where(known, load, 0.0), residual, on.astype(np.float64))
+
+
+def standardise(
+    time_s: FloatArray, interval_s: FloatArray, dt_s: float, rate: FloatArray, load: FloatArray, residual: FloatArray, weight: FloatArray
+) -> Normalised:
+    """Clip a residual to 4 robust sigmas and give it mean 0 under the weights."""
+    used = weight > 0
+    sigma = max(1e-4, 1.4826 * float(np.median(np.abs(residual[used])))) if used.any() else 1e-4
+    x = np.clip(residual / sigma, -CLIP_SIGMA, CLIP_SIGMA)
+    total = weight.sum()
+    x = np.where(used, x - (float((x * weight).sum() / total) if total else 0.0), 0.0)
+    return Normalised(time_s, interval_s, dt_s, rate, load, residual, x, weight, sigma)
+
+
+def summed(index: npt.NDArray[np.int64], values: FloatArray, cells: int) -> FloatArray:
+    """Return the sums of `values` per cell, shape (cells,), as floats even where nothing falls in."""
+    return np.asarray(np.bincount(index, values, cells), dtype=np.float64)
+
+
+def on_grid(series: Normalised, begin_s: float, cells: int) -> tuple[FloatArray, FloatArray]:
+    """Return (sum of weight * x, sum of weight) per cell of `dt_s` seconds from `begin_s` on, each of shape (cells,)."""
+    index = np.floor((series.time_s - begin_s) / series.dt_s).astype(np.int64)
+    inside = (index >= 0) & (index < cells)
+    index = index[inside]
+    weighted_x = series.weight * series.x
+    return summed(index, weighted_x[inside], cells), summed(index, series.weight[inside], cells)
+
+
+def stack(series: list[Normalised]) -> Normalised:
+    """Put the residuals of several sources of one system on one grid: dips that coincide add up, noise does not.
+
+    Each source counts in units of its own scatter; the result reads like one source of load 1 whose residual is the weighted mean.
+    """
+    dt = float(np.median([each.dt_s for each in series]))
+    begin = min(float(each.time_s[0]) for each in series)
+    cells = int((max(float(each.time_s[-1]) for each in series) - begin) / dt) + 1
+    residual, weight = np.zeros(cells), np.zeros(cells)
+    for each in series:
+        index = np.clip(((each.time_s - begin) / dt).astype(np.int64), 0, cells - 1)
+        trust = each.weight / each.sigma**2
+        clipped = np.clip(each.residual, -CLIP_SIGMA * each.sigma, CLIP_SIGMA * each.sigma)
+        residual += summed(index, trust * clipped, cells)
+        weight += summed(index, trust, cells)
+    used = weight > 0
+    mean = np.where(used, residual / np.where(used, weight, 1.0), 0.0)
+    typical = float(np.median(weight[used])) if used.any() else 1.0
+    time_s = (begin + (np.arange(cells, dtype=np.float64) + 0.5) * dt)[used]
+    one = np.ones(time_s.size)
+    return standardise(time_s, one * dt, dt, 1 + mean[used], one, mean[used], np.minimum(weight[used] / typical, 1.5))

@@ -1,0 +1,127 @@
+"""Counters and given rates become rates over honest intervals. The nominal interval is never divided by.
+
+A collector that is late makes a long interval, not a low rate: that alone removes one false source of periodic dips.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from lnetstat.analysis.results import FloatArray
+
+U32 = float(2**32)
+GAP_INTERVALS = 5.0  # longer steps are gaps: nothing is known about what happened inside
+SHORT_INTERVALS = 0.3  # samples nearer than this are merged: a rate over a millisecond is noise
+
+
+class Rates(NamedTuple):
+    """Rates of one source: `rate[i]` is the mean over `interval_s[i]` seconds around `time_s[i]` (epoch seconds, sorted).
+
+    `dt_s`: the typical interval; `resets`: how often the counter started again; `gaps`: stretches without samples.
+    """
+
+    time_s: FloatArray
+    rate: FloatArray
+    interval_s: FloatArray
+    dt_s: float
+    resets: int
+    gaps: tuple[tuple[float, float], ...]
+
+
+def nothing() -> Rates:
+    """Return rates without a sample."""
+    empty = np.empty(0)
+    return Rates(empty, empty, empty, 0.0, 0, ())
+
+
+def typical_interval(time_s: FloatArray) -> float:
+    """Return the median step of sorted stamps in seconds; 0.0 for fewer than two."""
+    steps = np.diff(time_s)
+    steps = steps[steps > 0]
+    return float(np.median(steps)) if steps.size else 0.0
+
+
+def from_counter(time_s: npt.ArrayLike, value: npt.ArrayLike, *, wraps: bool = False, interval_s: float | None = None) -> Rates:
+    """Return the rates of a cumulative counter sampled at `time_s` (epoch seconds).
+
+    Steps down are resets and left out, except that with `wraps` (LNet counts its messages in 32 bits) a step from the top of the
+    range to its bottom is a wrap. Steps over more than 5 typical intervals are gaps.
+    """
+    stamps, values = _clean(time_s, value)
+    if stamps.size < 2:
+        return nothing()
+    dt = interval_s or typical_interval(stamps)
+    kept = _spaced(stamps, SHORT_INTERVALS * dt)
+    stamps, values = stamps[kept], values[kept]
+    steps, deltas = np.diff(stamps), np.diff(values)
+    if wraps:
+        deltas = np.where(_wrapped(values), deltas + U32, deltas)
+    reset = deltas < 0
+    gap = steps > GAP_INTERVALS * dt
+    good = ~reset & ~gap
+    middle = (stamps[1:] + stamps[:-1]) / 2
+    gaps = tuple(zip(stamps[:-1][gap].tolist(), stamps[1:][gap].tolist(), strict=True))
+    return Rates(middle[good], deltas[good] / steps[good], steps[good], dt, int(reset.sum()), gaps)
+
+
+def from_rate(time_s: npt.ArrayLike, value: npt.ArrayLike, *, interval_s: float | None = None) -> Rates:
+    """Return given rates, each the mean over the interval that ends at its `time_s`, put at the middle of that interval.
+
+    Where the row before is missing the interval is taken as the typical one.
+    """
+    stamps, values = _clean(time_s, value)
+    if stamps.size == 0:
+        return nothing()
+    dt = interval_s or typical_interval(stamps)
+    steps = np.diff(stamps, prepend=stamps[0] - dt)
+    length = np.where(steps > 1.5 * dt, dt, steps)
+    gap = steps > GAP_INTERVALS * dt
+    gaps = tuple(zip(stamps[:-1][gap[1:]].tolist(), stamps[1:][gap[1:]].tolist(), strict=True))
+    return Rates(stamps - length / 2, values, length, dt, 0, gaps)
+
+
+def on_times(source: Rates, time_s: FloatArray, interval_s: FloatArray) -> FloatArray:
+    """Return the mean of `source` over each of the given intervals (middles and lengths); NaN where it has no samples there."""
+    if source.time_s.size == 0:
+        return np.full(time_s.size, np.nan)
+    end = source.time_s + source.interval_s / 2
+    total = np.concatenate(([0.0], np.cumsum(source.rate * source.interval_s)))
+    edges = np.concatenate(([end[0] - source.interval_s[0]], end))
+    amount = np.interp(time_s + interval_s / 2, edges, total) - np.interp(time_s - interval_s / 2, edges, total)
+    position = np.clip(np.searchsorted(source.time_s, time_s), 1, max(1, source.time_s.size - 1))
+    before = np.abs(source.time_s[position - 1] - time_s)
+    after = np.abs(source.time_s[np.minimum(position, source.time_s.size - 1)] - time_s)
+    near = np.minimum(before, after) <= 1.5 * max(source.dt_s, float(np.median(interval_s)))
+    return np.where(near, amount / interval_s, np.nan)
+
+
+def _clean(time_s: npt.ArrayLike, value: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Return sorted, finite samples with strictly increasing stamps."""
+    stamps, values = np.asarray(time_s, dtype=np.float64), np.asarray(value, dtype=np.float64)
+    good = np.isfinite(stamps) & np.isfinite(values)
+    stamps, values = stamps[good], values[good]
+    order = np.argsort(stamps, kind="stable")
+    stamps, values = stamps[order], values[order]
+    fresh = np.concatenate(([True], np.diff(stamps) > 0)) if stamps.size else np.zeros(0, dtype=bool)
+    return stamps[fresh], values[fresh]
+
+
+def _spaced(stamps: FloatArray, least_s: float) -> npt.NDArray[np.bool_]:
+    """Mark the samples to keep so that no two kept ones are nearer than `least_s`: short intervals join their neighbour."""
+    kept = np.ones(stamps.size, dtype=bool)
+    last = stamps[0]
+    short = np.flatnonzero(np.diff(stamps) < least_s) + 1
+    for index in short.tolist():
+        last = stamps[index - 1] if kept[index - 1] else last
+        kept[index] = stamps[index] - last >= least_s
+    return kept
+
+
+def _wrapped(values: FloatArray) -> npt.NDArray[np.bool_]:
+    """Mark the steps that are a 32-bit wrap rather than a reset: from the top sixteenth down, landing as near as steps usually go."""
+    deltas = np.diff(values)
+    usual = np.max(deltas[deltas >= 0], initial=0.0)
+    forward = deltas + U32
+    wrapped: npt.NDArray[np.bool_] = (deltas < 0) & (values[:-1] > U32 * 15 / 16) & (forward <= np.maximum(4 * usual, 1e6))
+    return wrapped

@@ -1,0 +1,222 @@
+"""Is a candidate period real? A box fit, the depth of every single incident, the shape over the period, and its harmonics.
+
+The raw signal to noise ratio of a fold proves nothing (noise and application phases reach 19); these tests decide.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from lnetstat.analysis.folding import LONGEST_DIP_S, Candidate, period_range
+from lnetstat.analysis.normalise import Normalised
+from lnetstat.analysis.results import FloatArray
+
+LARGEST_FIT_DUTY = 0.22
+SCATTER_FLOOR = 0.35  # of the mean depth: without it 2 P, 3 P, 4 P win, as significant with fewer incidents
+LEAST_INCIDENTS = 6
+
+
+class Box(NamedTuple):
+    """A box fitted to the fold: dips last `width_s` from `onset_s` (epoch seconds, the first in the record) every `period_s`."""
+
+    period_s: float
+    onset_s: float
+    width_s: float
+    stat: float
+
+
+class Vetted(NamedTuple):
+    """A box with its verdict. `score`: min of mean- and median-based significance over incidents; `passed`: the shape is a dip's."""
+
+    box: Box
+    score: float
+    passed: bool
+    depths: FloatArray  # (cycles,), in sigmas; NaN where nothing was sampled
+
+
+class Prefix(NamedTuple):
+    """Running sums for means over time windows: total weight and weighted x up to each sample."""
+
+    time_s: FloatArray
+    weight: FloatArray
+    weighted: FloatArray
+
+
+def prefix_sums(series: Normalised) -> Prefix:
+    """Return the running sums of a series."""
+    return Prefix(
+        series.time_s,
+        np.concatenate(([0.0], np.cumsum(series.weight))),
+        np.concatenate(([0.0], np.cumsum(series.weight * series.x))),
+    )
+
+
+def window_sums(sums: Prefix, begin_s: FloatArray, end_s: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return (weight, weighted x) of the samples whose middle lies in [begin, end)."""
+    first, last = np.searchsorted(sums.time_s, begin_s), np.searchsorted(sums.time_s, end_s)
+    return sums.weight[last] - sums.weight[first], sums.weighted[last] - sums.weighted[first]
+
+
+def fit_box(series: Normalised, candidate: Candidate, *, wide: bool = True) -> Box:
+    """Fit period, onset and width of the box near a candidate: a wide grid over the period, then a fine one about the best."""
+    length = float(series.time_s[-1] - series.time_s[0])
+    start = max(candidate.width_s, 0.7 * series.dt_s)
+    reach = 1.5 * max(start, series.dt_s) * candidate.period_s / length
+    widths = [w for w in start * np.array([0.35, 0.5, 0.7, 1, 1.4, 2, 2.8]) if w >= series.dt_s / 2] or [start]
+    used = series.weight > 0
+    origin = float(series.time_s[0])
+    samples = (series.time_s[used] - origin, series.weight[used], (series.weight * series.x)[used])
+    periods = candidate.period_s + np.linspace(-reach, reach, 31) if wide else np.array([candidate.period_s])
+    best = max((_fit_at(samples, float(p), widths, series.dt_s) for p in periods), key=lambda box: box.stat)
+    fine = [_fit_at(samples, float(p), widths, series.dt_s) for p in best.period_s + np.linspace(-0.3 * reach, 0.3 * reach, 21)]
+    best = max([best, *fine], key=lambda box: box.stat)
+    return best._replace(onset_s=origin + best.onset_s)
+
+
+def _fit_at(samples: tuple[FloatArray, FloatArray, FloatArray], period_s: float, widths: list[float], dt_s: float) -> Box:
+    time_s, weight, weighted = samples
+    bin_s = max(min(widths[-1], 8.0, *widths) / 3, dt_s / 6, period_s / 3000)
+    bins = max(8, round(period_s / bin_s))
+    index = ((time_s / period_s) % 1.0 * bins).astype(np.int64)
+    np.minimum(index, bins - 1, out=index)
+    w, a = np.bincount(index, weight, bins), np.bincount(index, weighted, bins)
+    total_w, total_a = w.sum(), a.sum()
+    sums_w, sums_a = np.concatenate(([0.0], np.cumsum(np.tile(w, 2)))), np.concatenate(([0.0], np.cumsum(np.tile(a, 2))))
+    best = Box(period_s, 0.0, widths[0], -math.inf)
+    for width_s in widths:
+        if width_s > LARGEST_FIT_DUTY * period_s or width_s > 1.3 * LONGEST_DIP_S + dt_s:
+            continue
+        k = max(1, round(width_s / period_s * bins))
+        in_w, in_a = sums_w[k : k + bins] - sums_w[:bins], sums_a[k : k + bins] - sums_a[:bins]
+        out_w = total_w - in_w
+        good = (in_w > 0.2 * total_w * k / bins) & (out_w > 0)
+        safe_in, safe_out = np.where(good, in_w, 1.0), np.where(good, out_w, 1.0)
+        stat = np.where(good, ((total_a - in_a) / safe_out - in_a / safe_in) * np.sqrt(safe_in * safe_out / total_w), -math.inf)
+        top = int(stat.argmax())
+        if stat[top] > best.stat:
+            best = Box(period_s, top * period_s / bins, k * period_s / bins, float(stat[top]))
+    return best
+
+
+def onsets_of(box: Box, series: Normalised) -> FloatArray:
+    """Return the expected onset (epoch seconds) of every cycle of the box that touches the record."""
+    first = math.ceil((float(series.time_s[0]) - box.onset_s - box.width_s) / box.period_s)
+    last = math.floor((float(series.time_s[-1]) - box.onset_s) / box.period_s)
+    return np.asarray(box.onset_s + box.period_s * np.arange(first, last + 1, dtype=np.float64))
+
+
+def incident_depths(sums: Prefix, onset_s: FloatArray, width_s: float, spacing_s: float, dt_s: float) -> FloatArray:
+    """Return for every onset the depth (sigmas) of the samples inside against those on both sides; NaN where one is missing.
+
+    The inside is at least 1.02 samples long, else P/2 "wins" on whole-second sampling: every other window would be empty.
+    """
+    inside_s = max(width_s, 1.02 * dt_s)
+    begin = onset_s + width_s / 2 - inside_s / 2
+    end = begin + inside_s
+    reference_s = min(max(2 * width_s, 3 * dt_s, 0.1 * spacing_s), 0.4 * spacing_s)
+    distance_s = max(0.5 * width_s, 0.6 * dt_s)
+    in_w, in_a = window_sums(sums, begin, end)
+    left_w, left_a = window_sums(sums, begin - distance_s - reference_s, begin - distance_s)
+    after = end + distance_s + 0.3 * width_s
+    right_w, right_a = window_sums(sums, after, after + reference_s)
+    out_w = left_w + right_w
+    good = (in_w > 0) & (out_w > 0)
+    inside = in_a / np.where(good, in_w, 1.0)
+    outside = (left_a + right_a) / np.where(good, out_w, 1.0)
+    return np.where(good, outside - inside, np.nan)
+
+
+def significance(depths: FloatArray) -> float:
+    """Return min(t, 1.3 u) of the depths of single incidents: t from mean and scatter, u from median and robust scatter."""
+    d = depths[np.isfinite(depths)]
+    if d.size < LEAST_INCIDENTS:
+        return 0.0
+    root = math.sqrt(d.size)
+    mean, middle = float(d.mean()), float(np.median(d))
+    robust = 1.4826 * float(np.median(np.abs(d - middle)))
+    t = mean / max(float(d.std(ddof=1)), SCATTER_FLOOR * abs(mean), 1e-9) * root
+    u = middle / max(1.2533 * robust, SCATTER_FLOOR * abs(middle), 1e-9) * root
+    return min(t, 1.3 * u)
+
+
+def vet(series: Normalised, sums: Prefix, box: Box) -> Vetted:
+    """Score a box by its incidents; one whose shape is no dip's keeps a small score, so that the ranking stays defined."""
+    depths = incident_depths(sums, onsets_of(box, series), box.width_s, box.period_s, series.dt_s)
+    score = significance(depths)
+    length = float(series.time_s[-1] - series.time_s[0])
+    passed = score > 0 and all(is_dip_profile(series, box, times) for times in (1, 2, 3) if times == 1 or times * box.period_s < length / 4)
+    return Vetted(box, score if passed else min(score / 4, 4.0), passed, depths)
+
+
+def is_dip_profile(series: Normalised, box: Box, times: int = 1) -> bool:
+    """Return True when the load folded at `times` periods is a high plateau with short lows: no application phase, no sine."""
+    period_s = box.period_s * times
+    phase_s = (series.time_s - box.onset_s - box.width_s / 2 + period_s / 2) % period_s - period_s / 2
+    return is_plateau_with_lows(series, phase_s, box, times)
+
+
+def is_plateau_with_lows(series: Normalised, phase_s: FloatArray, box: Box, times: int = 1) -> bool:
+    """Return True when the load against its phase (seconds from the middle of the dip) is high but for a short low."""
+    period_s, dt = box.period_s * times, series.dt_s
+    relative = relative_to_mean(series, period_s)
+    used = (series.weight > 0) & np.isfinite(relative) & (np.abs(phase_s) <= period_s / 2)
+    # An odd number, so that the dip lies in the middle of a bin, and fine enough that a straddling edge costs little.
+    bins = int(np.clip(2.5 * period_s / max(box.width_s, dt), 9, 150 * times)) | 1
+    index = np.clip(((phase_s[used] / period_s + 0.5) * bins).astype(np.int64), 0, bins - 1)
+    count = np.bincount(index, minlength=bins)
+    profile = np.bincount(index, relative[used], bins) / np.maximum(count, 1)
+    profile = profile[count > 0]
+    if profile.size < 4:
+        return False
+    inside = np.abs(phase_s[used]) <= max(box.width_s, dt) / 2
+    low = float(relative[used][inside].mean()) if inside.any() else float(profile.min())
+    base = float(np.percentile(profile, 60))
+    if low >= base:
+        return False
+    below = profile < (base + low) / 2
+    if below.mean() > max(0.3, 2.6 * dt / box.period_s):
+        return False
+    return times > 1 or box.period_s <= 5 * dt or _first_harmonic(profile) <= 0.8
+
+
+def relative_to_mean(series: Normalised, window_s: float) -> FloatArray:
+    """Return the rate over its moving average of `window_s` seconds, within 0..3; NaN where there is no load."""
+    total = np.concatenate(([0.0], np.cumsum(series.rate * series.weight)))
+    weight = np.concatenate(([0.0], np.cumsum(series.weight)))
+    first = np.searchsorted(series.time_s, series.time_s - window_s / 2)
+    last = np.searchsorted(series.time_s, series.time_s + window_s / 2)
+    amount, over = total[last] - total[first], weight[last] - weight[first]
+    good = (over > 0) & (amount > 0)
+    mean = np.where(good, amount, 1.0) / np.where(good, over, 1.0)
+    return np.where(good, np.clip(series.rate / mean, 0.0, 3.0), np.nan)
+
+
+def _first_harmonic(profile: FloatArray) -> float:
+    """Return the share of a profile's variance that its first harmonic holds."""
+    power: npt.NDArray[np.float64] = np.abs(np.fft.rfft(profile)[1:]) ** 2
+    return float(power[0] / power.sum()) if power.sum() > 0 else 0.0
+
+
+def shorter_period(series: Normalised, sums: Prefix, vetted: Vetted) -> Vetted:
+    """Return the box at P/2 or P/3 where every one of its 2 or 3 phases dips alike and significantly, else the box itself.
+
+    Where the box is too long for the shorter period nothing brief is left: then it did not pass.
+    """
+    shortest, _ = period_range(series)
+    for parts in (3, 2):
+        period_s = vetted.box.period_s / parts
+        if period_s < shortest:
+            continue
+        means, certain = [], True
+        for part in range(parts):
+            shifted = vetted.box._replace(onset_s=vetted.box.onset_s + part * period_s)
+            d = incident_depths(sums, onsets_of(shifted, series), vetted.box.width_s, period_s, series.dt_s)
+            means.append(float(np.nanmean(d)) if np.isfinite(d).any() else 0.0)
+            certain = certain and significance(d) > 4
+        if certain and min(means) > 0.6 * max(means):
+            if vetted.box.width_s > LARGEST_FIT_DUTY * period_s:  # low for so long that it is a phase of the application
+                return vetted._replace(score=min(vetted.score / 4, 4.0), passed=False)
+            return vet(series, sums, vetted.box._replace(period_s=period_s))
+    return vetted
