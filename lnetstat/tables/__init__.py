@@ -12,7 +12,9 @@ from collections.abc import Iterator
 
 from lnetstat.errors import LnetstatError, ParseError, shown
 from lnetstat.model import Parsed, Sample, Snapshot, State, Table
+from lnetstat.tables._known import expected_instead
 from lnetstat.tables._split import split
+from lnetstat.tables.tunables import named
 
 
 @functools.cache
@@ -72,8 +74,14 @@ def parse(name: str, text: str) -> tuple[Table, Parsed]:
     table = table_named(name) or table_looking_like(text)
     if table is None:
         line = next((line for line in text.splitlines() if line.strip()), "")
-        raise ParseError(name or "text", 1, line, "a known table (see `lnetstat tables`); name it with --table")
-    return table, table.parse(text)
+        raise ParseError(name or "text", 1, line, expected_instead(text))
+    return table, _parse(table, name, text)
+
+
+def _parse(table: Table, name: str, text: str) -> Parsed:
+    """Parse with the table; the text of a one-value parameter does not hold its name, so it takes the snapshot's."""
+    parsed = table.parse(text)
+    return named(parsed, name) if table.name == "tunables" else parsed
 
 
 def instance_of(name: str) -> str:
@@ -98,8 +106,8 @@ def samples(snapshot: Snapshot) -> Iterator[Sample]:
             continue
         try:
             if table is None:
-                raise ParseError(name, 1, text.split("\n", 1)[0], "a known table")
-            parsed = table.parse(text)
+                raise ParseError(name, 1, text.split("\n", 1)[0], expected_instead(text))
+            parsed = _parse(table, name, text)
         except ParseError as error:
             problem = Problem(error.line_number, shown(error.line), error.expected)
             yield Sample(*origin, State.FAILED, snapshot.flags, (), {}, (problem,))
