@@ -1,7 +1,6 @@
 """What each table's rows become: (path below PREFIX.HOST, value) pairs. Pure; the reducer adds them up over a second."""
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 from lnetstat.model import Sample
 from lnetstat.reduce.metrics import BUCKETS
@@ -9,7 +8,6 @@ from lnetstat.reduce.paths import name_node, net_node, nid_node
 from lnetstat.reduce.peers import PeersTotal
 
 Values = Iterator[tuple[str, float]]
-SERVICES = ("ost", "ost_io", "mdt", "mds", "mgs")
 
 
 def peers_values(totals: Mapping[str, PeersTotal]) -> Values:
@@ -79,21 +77,6 @@ def cpu_values(sample: Sample) -> Values:
             yield "cpu.softirq", row.softirq
 
 
-def health_values(sample: Sample) -> Values:
-    """Yield the health of local NIs from `lnetctl net show -v 2`; an NI without the figures has no value."""
-    for row in sample.rows:
-        values: Mapping[str, Any] = row.values
-        nid = str(values.get("nid", ""))
-        if nid.endswith("@lo") or not nid:
-            continue
-        base = f"health.{nid_node(nid)}."
-        if "status" in values:
-            yield base + "down", values["status"] != "up"
-        for name, key in (("value", "health stats.health value"), ("errors", "health stats.error"), ("timeouts", "health stats.timeouts")):
-            if isinstance(values.get(key), int):
-                yield base + name, values[key]
-
-
 FAMILIES: dict[str, Callable[[Sample], Values]] = {
     "nis": nis_values,
     "buffers": buffers_values,
@@ -101,5 +84,4 @@ FAMILIES: dict[str, Callable[[Sample], Values]] = {
     "routes": routes_values,
     "counters": counters_values,
     "cpu": cpu_values,
-    "lnetctl_net": health_values,
 }

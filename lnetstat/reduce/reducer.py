@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from lnetstat.model import Point, Reduce, Sample, Snapshot, State
 from lnetstat.reduce.families import FAMILIES, Values, peers_values
+from lnetstat.reduce.health import health_values
 from lnetstat.reduce.metrics import PREFIX, SERIES_MAX, metric_of
 from lnetstat.reduce.paths import host_node, net_node, nid_node
 from lnetstat.reduce.peers import PeersStream, TopPeer, totals, worst
@@ -50,8 +51,13 @@ class Reducer:
             self.errors += snapshot.state is not State.ABSENT
             return
         table = table_named(snapshot.name)
-        if table is not None and table.name == "peers":
+        name = table.name if table else ""
+        if name == "peers":
             self._add_peers(snapshot, second)
+            return
+        if name.startswith("lnetctl_"):
+            if name == "lnetctl_net":
+                self._put(second, health_values(snapshot.text))
             return
         for sample in samples(snapshot):
             self.errors += len(sample.problems)
