@@ -1,0 +1,228 @@
+"""Walk through folders and tar files, also tar files inside them, without writing anything to disk.
+
+A *container* is one folder or one tar file. survey() lists the files of all containers once; contents() then reads the wanted files of
+one container. Tar files are read as streams, so a compressed one is never unpacked as a whole.
+"""
+
+import contextlib
+import gzip
+import os
+import stat
+import sys
+import tarfile
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import IO, NamedTuple
+
+from lnetstat.sources._names import archive_stem
+
+MEMBER_BYTES_MAX = 64 << 20
+HELD_BYTES_MAX = 64 << 20
+NESTED_MAX = 3
+BLOCK_BYTES = 2048  # compressed bytes unpacked at a time; a thousand times as many may come of them
+DAMAGE = (OSError, EOFError, tarfile.TarError, zlib.error, ValueError)
+
+
+class Container(NamedTuple):
+    """A folder (`tar` False) or a tar file on disk; `inside`: the positions of the tar files that lie one in another within it."""
+
+    path: str
+    tar: bool
+    inside: tuple[int, ...] = ()
+
+
+class Member(NamedTuple):
+    """One file. `parts`: its path, with the containers' own; `read(n)`: its first n bytes, only until the next member is asked for."""
+
+    container: Container
+    number: int
+    file: str
+    parts: tuple[str, ...]
+    size: int
+    mtime_ns: int
+    read: Callable[[int], bytes]
+
+
+class Wanted(NamedTuple):
+    """A file to read again: its position in its container, its path on disk (folders), its size and whether it is compressed by itself."""
+
+    number: int
+    file: str
+    size: int
+    gzipped: bool
+
+
+def path_parts(path: str) -> tuple[str, ...]:
+    """Return the parts of a path that name something; `..` and the like name nothing."""
+    return tuple(sys.intern(part) for part in path.split("/") if part not in ("", ".", ".."))
+
+
+def survey(path: str, problems: list[str]) -> Iterator[Member]:
+    """Yield every regular file below a folder or in a tar file, those of tar files inside too. Damage is told in `problems`."""
+    if not os.path.isdir(path):
+        yield from _survey_tar_file(Container(path, True), _container_parts(path_parts(os.path.abspath(path))), problems)
+        return
+    number = 0
+    for folder, folders, files in os.walk(path):
+        folders.sort()
+        for name in sorted(files):
+            file = os.path.join(folder, name)
+            try:
+                status = os.lstat(file)
+            except OSError as error:
+                problems.append(f"{file}: {error.strerror}")
+                continue
+            if not stat.S_ISREG(status.st_mode):
+                continue
+            parts = path_parts(os.path.abspath(file))
+            if archive_stem(name):
+                yield from _survey_tar_file(Container(file, True), _container_parts(parts), problems)
+                continue
+            number += 1
+            yield Member(Container(path, False), number, file, parts, status.st_size, status.st_mtime_ns, _file_head(file))
+
+
+def _file_head(file: str) -> Callable[[int], bytes]:
+    def read(count: int) -> bytes:
+        with open(file, "rb") as stream:
+            return stream.read(count)
+
+    return read
+
+
+def _container_parts(parts: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the path of a tar file as a folder's: without suffix, and without `fast`, which captures call the node's quick samples."""
+    stem = archive_stem(parts[-1])
+    return parts[:-1] if stem == "fast" else (*parts[:-1], stem or parts[-1])
+
+
+def _survey_tar_file(container: Container, parts: tuple[str, ...], problems: list[str]) -> Iterator[Member]:
+    try:
+        with open(container.path, "rb") as stream:
+            yield from _survey_stream(container, stream, parts, problems)
+    except OSError as error:
+        problems.append(f"{container.path}: {error.strerror}")
+
+
+def _survey_stream(container: Container, stream: IO[bytes], parts: tuple[str, ...], problems: list[str]) -> Iterator[Member]:
+    seen = 0
+    try:
+        with tarfile.open(fileobj=stream, mode="r|*", bufsize=BLOCK_BYTES) as tar:
+            for number, info in _regular_files(tar):
+                seen += 1
+                name = path_parts(info.name)
+                content = tar.extractfile(info)
+                if not name or content is None:
+                    continue
+                if archive_stem(name[-1]):
+                    yield from _survey_nested(container, number, content, parts, name, problems)
+                    continue
+                mtime_ns = int(info.mtime * 1_000_000_000)
+                yield Member(container, number, "", (*parts, *name), info.size, mtime_ns, content.read)
+    except DAMAGE as error:
+        problems.append(f"{'/'.join(parts)}: damaged after {seen} files: {error or type(error).__name__}: what came before is used")
+
+
+def _survey_nested(
+    container: Container, number: int, content: IO[bytes], parts: tuple[str, ...], name: tuple[str, ...], problems: list[str]
+) -> Iterator[Member]:
+    if len(container.inside) >= NESTED_MAX:
+        problems.append(f"{'/'.join(name)}: not looked into: more than {NESTED_MAX} tar files one in another")
+        return
+    nested = container._replace(inside=(*container.inside, number))
+    yield from _survey_stream(nested, content, (*parts, *_container_parts(name)), problems)
+
+
+def _regular_files(tar: tarfile.TarFile) -> Iterator[tuple[int, tarfile.TarInfo]]:
+    """Yield the regular files of a stream with their position; the list that tarfile keeps of them is emptied, or it would grow."""
+    number = 0
+    while info := tar.next():
+        tar.members = []  # type: ignore[attr-defined]
+        number += 1
+        if info.isreg():
+            yield number, info
+
+
+def contents(container: Container, wanted: Sequence[Wanted]) -> Iterator[bytes | None]:
+    """Yield the bytes of each wanted file in the order given; None for one that is damaged or too large.
+
+    A tar file is passed through once when that is its own order; else once per 64 MiB of wanted files, which are then held in memory.
+    """
+    if not container.tar:
+        for file in wanted:
+            yield _whole(_file_head(file.file), file)
+        return
+    numbers = [file.number for file in wanted]
+    if numbers == sorted(numbers):
+        found = _pass(container, wanted)
+        reached = next(found, None)
+        for file in wanted:
+            while reached is not None and reached[0] < file.number:
+                reached = next(found, None)
+            yield reached[1] if reached is not None and reached[0] == file.number else None
+        return
+    for chunk in _chunks(wanted):
+        held = dict(_pass(container, sorted(chunk)))
+        for file in chunk:
+            yield held.get(file.number)
+
+
+def _chunks(wanted: Sequence[Wanted]) -> Iterator[list[Wanted]]:
+    chunk: list[Wanted] = []
+    size = 0
+    for file in wanted:
+        if chunk and size + file.size > HELD_BYTES_MAX:
+            yield chunk
+            chunk, size = [], 0
+        chunk.append(file)
+        size += file.size
+    yield chunk
+
+
+def _pass(container: Container, wanted: Sequence[Wanted]) -> Iterator[tuple[int, bytes | None]]:
+    """Go once through a tar file and yield position and bytes of the wanted files, whose positions rise. Damage ends it: survey() told."""
+    left = {file.number: file for file in wanted}
+    with contextlib.ExitStack() as stack, contextlib.suppress(*DAMAGE):
+        stream: IO[bytes] | None = stack.enter_context(open(container.path, "rb"))
+        for position in container.inside:
+            stream = _nested(stack.enter_context(tarfile.open(fileobj=stream, mode="r|*", bufsize=BLOCK_BYTES)), position)
+        tar = stack.enter_context(tarfile.open(fileobj=stream, mode="r|*", bufsize=BLOCK_BYTES))
+        for number, info in _regular_files(tar):
+            file = left.pop(number, None)
+            content = tar.extractfile(info) if file else None
+            if file and content:
+                yield number, _whole(content.read, file)
+            if not left:
+                return
+
+
+def _nested(tar: tarfile.TarFile, position: int) -> IO[bytes] | None:
+    return next((tar.extractfile(info) for number, info in _regular_files(tar) if number == position), None)
+
+
+def _whole(read: Callable[[int], bytes], file: Wanted) -> bytes | None:
+    """Return all bytes of a file, unpacked where it is compressed by itself; None beyond 64 MiB or when it is damaged."""
+    try:
+        data = read(MEMBER_BYTES_MAX + 1)
+        if file.gzipped:
+            data = unpacked(data)
+    except DAMAGE:
+        return None
+    return data if len(data) <= MEMBER_BYTES_MAX else None
+
+
+def unpacked(data: bytes) -> bytes:
+    """Return the content of a gzip file, at most one byte more than a member may have. Raises OSError or zlib.error."""
+    unpacker = zlib.decompressobj(wbits=31)
+    text = unpacker.decompress(data, MEMBER_BYTES_MAX + 1)
+    if not unpacker.eof and len(text) <= MEMBER_BYTES_MAX:
+        raise gzip.BadGzipFile("cut short")
+    return text
+
+
+def unpacked_head(head: bytes, gzipped: bool) -> bytes:
+    """Return the beginning of a file's text, given its first bytes; nothing when it is not what it says."""
+    try:
+        return zlib.decompressobj(wbits=31).decompress(head, len(head)) if gzipped else head
+    except zlib.error:
+        return b""

@@ -1,0 +1,85 @@
+"""Read one text: a captured file, a file of a running kernel, or standard input."""
+
+import errno
+import os
+import stat
+import sys
+import time
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from lnetstat.errors import SourceError
+from lnetstat.model import Snapshot, State
+from lnetstat.sources._hosts import Hosts, short
+from lnetstat.sources._members import DAMAGE, MEMBER_BYTES_MAX, path_parts, unpacked
+from lnetstat.sources._names import place, plain_name
+from lnetstat.sources._stamps import find_stamp
+from lnetstat.sources.reading import read_file
+
+UNKNOWN_HOST = "unknown"
+
+
+class FileSource:
+    """One snapshot. `problems` tells where its time comes from when the text and its path do not say."""
+
+    def __init__(self, snapshot: Snapshot, problems: list[str] | None = None) -> None:
+        self.snapshot = snapshot
+        self.problems = problems or []
+
+    def snapshots(self) -> Iterator[Snapshot]:
+        yield self.snapshot
+
+
+def open_stdin(host: str | None, stream: BinaryIO | None = None) -> FileSource:
+    """Read standard input to its end; the snapshot's name is "stdin", its time is now."""
+    return FileSource(_from_stream(stream or sys.stdin.buffer, "stdin", host))
+
+
+def open_file(path: str, host: str | None) -> FileSource:
+    """Read one file. Its name tells the table; its time is that of a stamp in its name or folder, else its modification time.
+
+    A file of a running kernel (/proc, /sys) is read record by record, and is now. Raises SourceError when there is nothing to read.
+    """
+    status = os.stat(path)
+    if stat.S_ISFIFO(status.st_mode):
+        with open(path, "rb") as stream:
+            return FileSource(_from_stream(stream, "stdin", host))
+    parts = path_parts(os.path.abspath(path))
+    found = place(parts)
+    snapshot = read_file(path, (found and found.name) or plain_name(parts[-1]).split("--", 1)[0], host or UNKNOWN_HOST)
+    if snapshot.state not in (State.OK, State.PARTIAL):
+        raise SourceError(f"{path}: {os.strerror(snapshot.errno)}{_advice(snapshot)}")
+    if status.st_size == 0 and snapshot.text:
+        return FileSource(snapshot._replace(host=host or short(os.uname().nodename)))
+    if path.endswith(".gz"):
+        snapshot = snapshot._replace(text=_unpacked_text(path, snapshot.text))
+    return _dated(snapshot, path, parts, status.st_mtime_ns, host)
+
+
+def _dated(snapshot: Snapshot, path: str, parts: tuple[str, ...], mtime_ns: int, host: str | None) -> FileSource:
+    """Give a captured text the time when it was taken instead of the time when we read it."""
+    stamp = next((stamp for part in parts[:-3:-1] if (stamp := find_stamp(part))), None)
+    snapshot = snapshot._replace(mono_ns=None, read_ns=0)
+    if stamp is None:
+        problem = f"{path} has no time stamp in its path: its modification time is used"
+        return FileSource(snapshot._replace(time_ns=mtime_ns), [problem])
+    return FileSource(snapshot._replace(time_ns=stamp.time_ns, host=host or Hosts().host_of(parts, len(parts) - 1)))
+
+
+def _from_stream(stream: BinaryIO, name: str, host: str | None) -> Snapshot:
+    data = stream.read(MEMBER_BYTES_MAX + 1)
+    if len(data) > MEMBER_BYTES_MAX:
+        raise SourceError(f"{name}: more than {MEMBER_BYTES_MAX >> 20} MiB: give a file or an archive instead")
+    text = data.decode("utf-8", "surrogateescape")
+    return Snapshot(name, host or UNKNOWN_HOST, time.time_ns(), None, 0, State.OK, 0, frozenset(), text)
+
+
+def _unpacked_text(path: str, text: str) -> str:
+    try:
+        return unpacked(text.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape")
+    except DAMAGE as error:
+        raise SourceError(f"{path}: not a whole gzip file: {error}: unpack it or copy it again") from None
+
+
+def _advice(snapshot: Snapshot) -> str:
+    return {State.FORBIDDEN: ": run as root, or read a captured copy"}.get(snapshot.state, "") if snapshot.errno != errno.ENOENT else ""

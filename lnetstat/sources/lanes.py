@@ -1,0 +1,136 @@
+"""Run reads on threads so that a read which hangs delays nothing but itself.
+
+Reads wait in a queue and one thread, a *lane*, does them one after the other: reads side by side would only fight for the interpreter.
+When the queue has not moved for `patience_s`, the number of lanes is doubled, so that every read that can be answered is answered soon.
+A read that is not back by its deadline is given up: its thread stays with it, its key stays busy until it returns, and what it then brings
+is thrown away. All threads are daemons: a read that never returns does not keep the process from ending.
+"""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Iterable
+from typing import Generic, NamedTuple, TypeVar
+
+Result = TypeVar("Result")
+
+PATIENCE_S = 0.05
+IDLE_LANES_KEPT = 2
+
+
+class Job(NamedTuple, Generic[Result]):
+    """A read that may hang. Two jobs of one key never run at the same time. `run` must not raise."""
+
+    key: str
+    run: Callable[[], Result]
+
+
+class Lanes(Generic[Result]):
+    """A queue of jobs and the threads that do them."""
+
+    def __init__(self, *, patience_s: float = PATIENCE_S) -> None:
+        self._patience_s = patience_s
+        lock = threading.Lock()
+        self._work = threading.Condition(lock)  # lanes wait here for jobs
+        self._news = threading.Condition(lock)  # wait() waits here for the end of the last job
+        self._queue: deque[Job[Result]] = deque()
+        self._waiting: set[str] = set()
+        self._begun_s: dict[str, float] = {}
+        self._given_up: set[str] = set()
+        self._done: dict[str, Result] = {}
+        self._idle = 0
+        self._moved_s = 0.0
+        self._closed = False
+        self.threads = 0
+
+    def busy(self, key: str) -> bool:
+        """Tell whether a job of this key is waiting or running, given up or not."""
+        with self._work:
+            return key in self._waiting or key in self._begun_s
+
+    def start(self, jobs: Iterable[Job[Result]]) -> None:
+        """Queue the jobs whose keys are not busy; a lane takes them up at once."""
+        with self._work:
+            for job in jobs:
+                if job.key not in self._waiting and job.key not in self._begun_s:
+                    self._queue.append(job)
+                    self._waiting.add(job.key)
+            self._moved_s = time.monotonic()
+            if self._queue and not self._idle:
+                self._add_lanes(1)
+            self._work.notify()
+
+    def wait(self, keys: Collection[str], deadline_s: float) -> None:
+        """Return when each key is done or its job has run for `deadline_s`; such a job is given up."""
+        with self._news:
+            while True:
+                now_s = time.monotonic()
+                self._give_up(keys, now_s - deadline_s)
+                begun = [self._begun_s[key] for key in keys if key in self._begun_s and key not in self._given_up]
+                if not begun and not any(key in self._waiting for key in keys):
+                    return
+                if self._queue and now_s - self._moved_s >= self._patience_s:
+                    self._add_lanes(max(1, min(self.threads, len(self._queue))))
+                    self._moved_s = now_s
+                left_s = min(begun, default=now_s) + deadline_s - now_s
+                self._news.wait(min(self._patience_s, left_s) if self._queue else left_s)
+
+    def take(self) -> dict[str, Result]:
+        """Return what has been brought since the last call."""
+        with self._work:
+            done, self._done = self._done, {}
+            return done
+
+    def close(self) -> None:
+        """Let the idle threads end; one that is stuck in a read ends when the read does."""
+        with self._work:
+            self._closed = True
+            self._work.notify_all()
+
+    def _give_up(self, keys: Collection[str], begun_before_s: float) -> None:
+        for key in keys:
+            if self._begun_s.get(key, begun_before_s + 1) <= begun_before_s:
+                self._given_up.add(key)
+
+    def _add_lanes(self, count: int) -> None:
+        for _ in range(count):
+            self.threads += 1
+            self._idle += 1
+            threading.Thread(target=self._lane, name="lnetstat-read", daemon=True).start()
+
+    def _lane(self) -> None:
+        while True:
+            with self._work:
+                while not self._queue:
+                    if self._closed or self._idle > IDLE_LANES_KEPT:
+                        self._idle -= 1
+                        self.threads -= 1
+                        return
+                    self._work.wait()
+                job = self._queue.popleft()
+                self._waiting.discard(job.key)
+                self._idle -= 1
+                self._begun_s[job.key] = self._moved_s = time.monotonic()
+                if not self._queue:
+                    self._news.notify_all()
+            try:
+                result = job.run()
+            except BaseException:  # a bug: this thread ends with its traceback, the file stays readable
+                with self._work:
+                    self.threads -= 1
+                    self._end(job.key)
+                raise
+            with self._work:
+                self._idle += 1
+                if self._end(job.key):
+                    self._done[job.key] = result
+
+    def _end(self, key: str) -> bool:
+        """Free the key; False when the job was given up meanwhile."""
+        del self._begun_s[key]
+        self._moved_s = time.monotonic()
+        wanted = key not in self._given_up
+        self._given_up.discard(key)
+        if not self._queue:
+            self._news.notify_all()
+        return wanted

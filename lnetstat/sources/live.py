@@ -1,0 +1,201 @@
+"""Read a node, tick by tick: LNet's tables, service statistics, tunables, lnetctl."""
+
+import errno
+import fnmatch
+import os
+from collections.abc import Collection, Iterator, Sequence
+
+from lnetstat.errors import SourceError
+from lnetstat.model import Snapshot, State
+from lnetstat.sources.commands import run_command
+from lnetstat.sources.lanes import Job, Lanes
+from lnetstat.sources.low_water import LOCK_PATH, RESET_TABLES, LowWaterReset
+from lnetstat.sources.node import MADE_ANEW_AT_EACH_READ, Found, Node, Target, look, this_node
+from lnetstat.sources.reading import Clocks, read_file, unread
+from lnetstat.tables import builtin_tables
+
+SECOND_NS = 1_000_000_000
+LOOK_EVERY_NS = 60 * SECOND_NS
+TUNABLES_EVERY_NS = 600 * SECOND_NS
+COMMANDS_EVERY_NS = 30 * SECOND_NS
+COMMAND_TIMEOUT_S = 10.0
+FORGET_ABSENT_NS = 600 * SECOND_NS
+
+
+class NodeSource:
+    """Reads what a Node has. `tick()` reads everything that is due now; the caller decides when that is.
+
+    Each read has `deadline_s` seconds; one that takes longer is FAILED with ETIMEDOUT in this tick and the following ones until it comes
+    back, and delays nothing else. LNet's tables, service statistics and proc/stat are read at every tick, tunables every 10 minutes,
+    lnetctl every 30 s (its answer comes with a later tick). What appears or vanishes is noticed within 60 s. A file that vanished is
+    reported ABSENT: LNet's tables always, others for 10 minutes.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        host: str,
+        *,
+        names: Collection[str] | None = None,
+        deadline_s: float = 1.0,
+        low_water: LowWaterReset | None = None,
+        clocks: Clocks = Clocks(),  # noqa: B008 - immutable
+    ) -> None:
+        """`names`: fnmatch patterns of the snapshots wanted, None for all."""
+        builtin_tables()  # imports them here, not within the first read's deadline
+        self.host = host
+        self._node = node
+        self._names = names
+        self._deadline_s = deadline_s
+        self._low_water = low_water
+        self._clocks = clocks
+        self._looks: Lanes[Found] = Lanes()
+        self._reads: Lanes[Snapshot | None] = Lanes()
+        self._lnet: dict[str, Target] = {}
+        self._services: dict[str, Target] = {}
+        self._tunables: tuple[Target, ...] = ()
+        self._commands: tuple[Target, ...] = ()
+        self._absent_since_ns: dict[str, int] = {}
+        self._seen: set[str] = set()
+        self._due_ns: dict[str, int] = {}
+
+    @property
+    def lnet_found(self) -> bool:
+        """Whether the node has, or had, LNet's tables."""
+        return bool(self._lnet)
+
+    @property
+    def problems(self) -> list[str]:
+        """Lines that the user should see, each once."""
+        return list(self._low_water.problems) if self._low_water else []
+
+    def tick(self) -> list[Snapshot]:
+        """Read everything that is due, and return it in the order of its stamps, with what lnetctl answered since the last tick."""
+        if self._is_due("look", LOOK_EVERY_NS):
+            self._look()
+        targets = [*self._lnet.values(), *self._services.values()]
+        if self._is_due("tunables", TUNABLES_EVERY_NS):
+            targets += self._tunables
+        commands = self._commands if self._is_due("commands", COMMANDS_EVERY_NS) else ()
+        stuck = [target for target in (*targets, *commands) if self._reads.busy(target.name)]
+        read = [target for target in targets if target not in stuck]
+        self._reads.start([self._job(target, self._deadline_s) for target in read])
+        self._reads.start([self._job(target, COMMAND_TIMEOUT_S) for target in commands if target not in stuck])
+        self._reads.wait([target.name for target in read], self._deadline_s)
+        return self._collect(read, stuck)
+
+    def snapshots(self) -> Iterator[Snapshot]:
+        """Yield one look at everything, lnetctl's answers included."""
+        yield from self.tick()
+        commands = [target.name for target in self._commands]
+        self._reads.wait(commands, COMMAND_TIMEOUT_S)
+        yield from self._collect([target for target in self._commands if self._reads.busy(target.name)], [])
+
+    def close(self) -> None:
+        """Let the threads end and give the right to reset low-water marks back."""
+        self._reads.close()
+        self._looks.close()
+        if self._low_water:
+            self._low_water.close()
+            self._low_water = None
+
+    def _is_due(self, group: str, every_ns: int) -> bool:
+        now_ns = self._clocks.monotonic_ns()
+        if now_ns < self._due_ns.get(group, now_ns):
+            return False
+        self._due_ns[group] = now_ns + every_ns
+        return True
+
+    def _look(self) -> None:
+        """Find what the node has now. Where even that hangs, go on with what is known."""
+        self._looks.start([Job("look", lambda: look(self._node))])
+        self._looks.wait(["look"], self._deadline_s)
+        found = self._looks.take().get("look")
+        if found is None:
+            return
+        self._lnet.update({target.name: target for target in self._wanted(found.lnet)})
+        self._tunables = self._wanted(found.tunables)
+        self._commands = self._wanted(found.commands)
+        self._adopt_services({target.name: target for target in self._wanted(found.services)})
+
+    def _wanted(self, targets: Sequence[Target]) -> tuple[Target, ...]:
+        if self._names is None:
+            return tuple(targets)
+        return tuple(target for target in targets if any(fnmatch.fnmatchcase(target.name, pattern) for pattern in self._names))
+
+    def _adopt_services(self, found: dict[str, Target]) -> None:
+        now_ns = self._clocks.monotonic_ns()
+        for name, target in self._services.items():
+            if name not in found and now_ns - self._absent_since_ns.setdefault(name, now_ns) < FORGET_ABSENT_NS:
+                found[name] = target
+            elif name in found:
+                self._absent_since_ns.pop(name, None)
+        self._services = found
+
+    def _job(self, target: Target, timeout_s: float) -> Job[Snapshot | None]:
+        return Job(target.name, lambda: self._read(target, timeout_s))
+
+    def _read(self, target: Target, timeout_s: float) -> Snapshot | None:
+        if target.command:
+            snapshot = run_command(target.command, target.name, self.host, timeout_s=timeout_s, clocks=self._clocks)
+        else:
+            anew = target.name in MADE_ANEW_AT_EACH_READ
+            snapshot = read_file(target.path, target.name, self.host, in_one_read=anew, clocks=self._clocks)
+        if self._low_water and target.name in RESET_TABLES:
+            return self._low_water.after_read(snapshot, target.path)
+        return snapshot
+
+    def _collect(self, read: Sequence[Target], stuck: Sequence[Target]) -> list[Snapshot]:
+        brought = self._reads.take()
+        snapshots = [snapshot for snapshot in brought.values() if snapshot is not None]
+        late = [target for target in read if target.name not in brought]
+        snapshots += [unread(target.name, self.host, errno.ETIMEDOUT, self._clocks) for target in (*late, *stuck)]
+        self._notice_vanished(snapshots)
+        return sorted(snapshots, key=lambda snapshot: snapshot.time_ns)
+
+    def _notice_vanished(self, snapshots: Sequence[Snapshot]) -> None:
+        """Look again at the next tick when a file is gone that was there before: its successor may have another path."""
+        absent = {snapshot.name for snapshot in snapshots if snapshot.state is State.ABSENT}
+        if absent & self._seen:
+            self._due_ns.pop("look", None)
+        self._seen -= absent
+        self._seen |= {snapshot.name for snapshot in snapshots if snapshot.state is State.OK}
+
+
+class LiveSource(NodeSource):
+    """Reads this node (root "/"), or a tree with proc/ and sys/, or a folder that holds peers, nis, … itself.
+
+    `reset_low_water`: write to peers and nis after each read, so that `min` is the interval's minimum; this node only, one process per
+    node (`lock_path`). `host`: by default the short host name of the node or of the tree. Raises SourceError where `root` is no folder or
+    the reset is refused.
+    """
+
+    def __init__(
+        self,
+        root: str = "/",
+        *,
+        names: Collection[str] | None = None,
+        deadline_s: float = 1.0,
+        reset_low_water: bool = False,
+        host: str | None = None,
+        lock_path: str = LOCK_PATH,
+        clocks: Clocks = Clocks(),  # noqa: B008 - immutable
+    ) -> None:
+        here = os.path.realpath(root) == "/"
+        if reset_low_water and not here:
+            raise SourceError(f"low-water marks are reset on the node itself, not in {root}: leave out the reset or the other root")
+        if not os.path.isdir(root):
+            raise SourceError(f"{root}: not a folder: a tree with proc/ and sys/, or a folder with peers, nis, … was expected")
+        low_water = LowWaterReset(lock_path) if reset_low_water else None
+        node = this_node() if here else Node(os.path.abspath(root))
+        super().__init__(node, host or _host_of(node.root), names=names, deadline_s=deadline_s, low_water=low_water, clocks=clocks)
+
+
+def _host_of(root: str) -> str:
+    """Return the short host name of a tree, or of this machine where the tree does not tell."""
+    if root != "/":
+        for path in ("proc/sys/kernel/hostname", "etc/hostname"):
+            found = read_file(os.path.join(root, path), path, "").text.strip()
+            if found:
+                return found.split(".")[0]
+    return os.uname().nodename.split(".")[0]

@@ -1,0 +1,123 @@
+"""Read one kernel file as it wants to be read: one record per read(2), into a large buffer, until it returns nothing.
+
+`peers`, `nis`, `routes` and `routers` return one record per read(2), whatever the buffer; a record that does not fit gives EINVAL, and a
+table that changed in mid-scan gives ESTALE, after which reading on never works (lnet/lnet/router_proc.c). `stats` and `buffers` are made
+anew at each read(2): they must come in one. `open().read()` fails on such files, because the last part of its growing buffer is short.
+"""
+
+import errno
+import os
+import stat
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+from lnetstat.model import Snapshot, State
+
+BUFFER_BYTES = 65536
+STALE_RETRIES = 3
+
+_STATES = {
+    errno.ENOENT: State.ABSENT,
+    errno.ENOTDIR: State.ABSENT,
+    errno.EINVAL: State.ABSENT,  # what debugfs answers when the module behind an open file has gone
+    errno.EACCES: State.FORBIDDEN,
+    errno.EPERM: State.FORBIDDEN,
+}
+
+
+def state_of(number: int) -> State:
+    """Return what an error number makes of a read that brought nothing; 0 is no error."""
+    return State.OK if number == 0 else _STATES.get(number, State.FAILED)
+
+
+class Clocks(NamedTuple):
+    """The wall clock and the monotonic clock, both in nanoseconds; tests give their own."""
+
+    time_ns: Callable[[], int] = time.time_ns
+    monotonic_ns: Callable[[], int] = time.monotonic_ns
+
+
+class _Scan(NamedTuple):
+    """One pass over a file: what it gave until its end or its error, and when it began."""
+
+    data: bytes
+    errno: int
+    time_ns: int
+    mono_ns: int
+    read_ns: int
+
+
+def open_regular(path: str) -> int:
+    """Open a file for reading and return its descriptor. Never waits for the other end of a FIFO, never opens a device (ENXIO)."""
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        raise OSError(errno.EISDIR if os.path.isdir(path) else errno.ENXIO, "not a regular file", path)
+    return os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+
+
+def read_file(
+    path: str,
+    name: str,
+    host: str,
+    *,
+    in_one_read: bool = False,
+    clocks: Clocks = Clocks(),  # noqa: B008 - immutable
+    open_file: Callable[[str], int] = open_regular,
+    read: Callable[[int, int], bytes] = os.read,
+) -> Snapshot:
+    """Read the whole file and say what became of it; raises nothing.
+
+    After ESTALE the scan begins again, up to three times (flag `retried`); then the longest scan is delivered as PARTIAL. A missing file
+    is ABSENT, a forbidden one FORBIDDEN, any other error FAILED with its number and without text. The stamps are those of the scan that is
+    delivered. `in_one_read`: for files that are made anew at each read(2).
+    """
+    scans: list[_Scan] = []
+    while len(scans) <= STALE_RETRIES:
+        scans.append(_scan(path, in_one_read, clocks, open_file, read))
+        if scans[-1].errno != errno.ESTALE:
+            break
+    last = scans[-1]
+    flags = frozenset({"retried"}) if len(scans) > 1 else frozenset()
+    if last.errno == 0:
+        return _snapshot(name, host, last, State.OK, flags)
+    if last.errno == errno.ESTALE or (last.errno == errno.EINVAL and last.data):
+        longest = max(scans, key=lambda scan: len(scan.data))
+        return _snapshot(name, host, longest, State.PARTIAL, flags)
+    return _snapshot(name, host, last._replace(data=b""), state_of(last.errno), flags)
+
+
+def _scan(path: str, in_one_read: bool, clocks: Clocks, open_file: Callable[[str], int], read: Callable[[int, int], bytes]) -> _Scan:
+    """Read the file once from its start to its end or its first error."""
+    time_ns, mono_ns = clocks.time_ns(), clocks.monotonic_ns()
+    chunks: list[bytes] = []
+    number = 0
+    try:
+        descriptor = open_file(path)
+        try:
+            _read_chunks(partial(read, descriptor, BUFFER_BYTES), chunks, in_one_read)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        number = error.errno or errno.EIO
+    return _Scan(b"".join(chunks), number, time_ns, mono_ns, clocks.monotonic_ns() - mono_ns)
+
+
+def _read_chunks(next_chunk: Callable[[], bytes], chunks: list[bytes], in_one_read: bool) -> None:
+    """Append what each read returns until one returns nothing; what came before an error stays in `chunks`."""
+    if in_one_read:
+        chunks.append(next_chunk())
+        if chunks[0].endswith(b"\n") and len(chunks[0]) < BUFFER_BYTES:
+            return
+    # extend() over iter() is the fastest loop Python has for 10,000 reads, and leaves in the list what was read before an error
+    chunks.extend(iter(next_chunk, b""))
+
+
+def _snapshot(name: str, host: str, scan: _Scan, state: State, flags: frozenset[str]) -> Snapshot:
+    text = scan.data.decode("utf-8", "surrogateescape")
+    return Snapshot(name, host, scan.time_ns, scan.mono_ns, scan.read_ns, state, scan.errno, flags, text)
+
+
+def unread(name: str, host: str, number: int, clocks: Clocks) -> Snapshot:
+    """Return the snapshot of a file that was not read: `number` is the reason, such as ETIMEDOUT for a reader that is stuck."""
+    return Snapshot(name, host, clocks.time_ns(), clocks.monotonic_ns(), 0, state_of(number), number, frozenset(), "")
