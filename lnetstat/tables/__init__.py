@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from lnetstat.errors import LnetstatError, ParseError, shown
 from lnetstat.model import Parsed, Sample, Snapshot, State, Table
 from lnetstat.tables._known import expected_instead
-from lnetstat.tables._split import split
+from lnetstat.tables._split import split as split  # part of this package's face
 from lnetstat.tables.tunables import named
 
 
@@ -74,7 +74,7 @@ def parse(name: str, text: str) -> tuple[Table, Parsed]:
     table = table_named(name) or table_looking_like(text)
     if table is None:
         line = next((line for line in text.splitlines() if line.strip()), "")
-        raise ParseError(name or "text", 1, line, expected_instead(text))
+        raise ParseError(name or "text", 1, line, expected_instead(name, text))
     return table, _parse(table, name, text)
 
 
@@ -106,7 +106,7 @@ def samples(snapshot: Snapshot) -> Iterator[Sample]:
             continue
         try:
             if table is None:
-                raise ParseError(name, 1, text.split("\n", 1)[0], expected_instead(text))
+                raise ParseError(name, 1, text.split("\n", 1)[0], expected_instead(name, text))
             parsed = _parse(table, name, text)
         except ParseError as error:
             problem = Problem(error.line_number, shown(error.line), error.expected)

@@ -1,0 +1,233 @@
+"""Say what files, archives or recordings hold: as text, JSON, CSV or Parquet."""
+
+import contextlib
+import csv
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import IO, Any
+
+import click
+
+from lnetstat.cli._text import aligned, printable
+from lnetstat.errors import LnetstatError, ParseError, SinkError, shown
+from lnetstat.model import Parsed, Problem, Snapshot, State, Table
+from lnetstat.sources import open_source
+from lnetstat.tables import foreign_tables, instance_of, parse, split, table_named
+
+READ = (State.OK, State.PARTIAL)
+
+
+@click.command(help=__doc__)
+@click.argument("paths", nargs=-1, required=True, metavar="PATH…")
+@click.option("--format", "form", type=click.Choice(["table", "json", "csv", "parquet"]), default="table", show_default=True)
+@click.option("--json", "form", flag_value="json", help="Short for --format json.")
+@click.option("--csv", "form", flag_value="csv", help="Short for --format csv.")
+@click.option("--table", "table_name", metavar="NAME", help="Only this table; a single text without a telling name is read as it.")
+@click.option("--to", "folder", metavar="DIR", help="One file per table in DIR (csv, parquet).")
+@click.option("--host", help="Name of the host where the input does not tell.")
+def command(paths: tuple[str, ...], form: str, table_name: str | None, folder: str | None, host: str | None) -> int:
+    """PATH is a file, a folder, a tar archive, a recording, or - for stdin."""
+    report: list[str] = []
+    tables = foreign_tables(report)
+    for line in report:
+        _complain(line)
+    if table_name is not None and table_name not in tables:
+        raise click.BadParameter(f"no table is called {table_name}: one of {', '.join(tables)}", param_hint="--table")
+    if form == "csv" and not table_name and not folder:
+        raise click.UsageError("csv holds one table: name it with --table, or give --to DIR for a file per table")
+    if form == "parquet" and not folder:
+        raise click.UsageError("parquet needs --to DIR: one file per table is written there")
+    if form == "parquet":
+        return _parquet(paths, table_name, folder or "", host)
+    dump = _Dump(tables.get(table_name or ""), host)
+    with _writer(form, folder) as writer:
+        for path in paths:
+            for file in dump.files(path):
+                writer.write(file)
+    return 3 if dump.failed else 0
+
+
+class _File:
+    """One parsed text: what it is called, where it comes from, and what was understood."""
+
+    def __init__(self, name: str, snapshot: Snapshot, table: Table | None, parsed: Parsed) -> None:
+        self.name, self.snapshot, self.table, self.parsed = name, snapshot, table, parsed
+
+    @property
+    def instance(self) -> str:
+        return instance_of(self.name) if self.table and self.table.name in ("counters", "llstat") else ""
+
+
+class _Dump:
+    """Walks through inputs; one bad input is told and does not stop the others."""
+
+    def __init__(self, wanted: Table | None, host: str | None) -> None:
+        self._wanted, self._host = wanted, host
+        self.failed = False
+
+    def files(self, path: str) -> Iterator[_File]:
+        try:
+            source = open_source(path, host=self._host)
+            for snapshot in source.snapshots():
+                yield from self._parsed(path, snapshot)
+        except LnetstatError as error:
+            self._fail(str(error))
+            return
+        for problem in getattr(source, "problems", ()):
+            self._fail(problem)
+
+    def _parsed(self, path: str, snapshot: Snapshot) -> Iterator[_File]:
+        if snapshot.state not in READ:
+            table = table_named(snapshot.name)
+            if self._wanted is None or table is self._wanted:
+                yield _File(snapshot.name, snapshot, table, Parsed((), "", {}, ()))
+            return
+        for name, text in split(snapshot.name, snapshot.text):
+            try:
+                table, parsed = self._parse(name, text)
+            except ParseError as error:
+                if self._wanted is None or not os.path.isdir(path):
+                    self._fail(f"{path}: {error}" if snapshot.name in path else f"{path}: {name}: {error}")
+                    problem = Problem(error.line_number, shown(error.line), error.expected)
+                    yield _File(name, snapshot._replace(state=State.FAILED), table_named(name), Parsed((), "", {}, (problem,)))
+                continue
+            if self._wanted is not None and table is not self._wanted:
+                continue
+            for problem in parsed.problems:
+                self._fail(f"{path}: {name}: line {problem.line}: {problem.text}: expected {problem.expected}")
+            yield _File(name, snapshot, table, parsed)
+
+    def _parse(self, name: str, text: str) -> tuple[Table, Parsed]:
+        if self._wanted is not None and table_named(name) in (None, self._wanted):
+            return self._wanted, self._wanted.parse(text)
+        return parse(name, text)
+
+    def _fail(self, line: str) -> None:
+        self.failed = True
+        _complain(line)
+
+
+def _complain(line: str) -> None:
+    click.echo(f"lnetstat: {printable(line)}", err=True)
+
+
+def iso_time(time_ns: int) -> str:
+    """Return epoch nanoseconds as ISO 8601 in UTC with all its digits."""
+    seconds, ns = divmod(time_ns, 1_000_000_000)
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{ns:09d}Z"
+
+
+def _row_dict(row: Any) -> dict[str, Any]:
+    values: dict[str, Any] = row._asdict()
+    extra = values.pop("extra", None)
+    return values | ({"extra": dict(extra)} if extra else {})
+
+
+class _TextWriter:
+    def __enter__(self) -> "_TextWriter":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def write(self, file: _File) -> None:
+        snapshot, parsed = file.snapshot, file.parsed
+        state = "" if snapshot.state is State.OK else f", {snapshot.state.value}"
+        if snapshot.errno:
+            state += f": {os.strerror(snapshot.errno)}"
+        click.echo(printable(f"{file.name}: {parsed.layout or 'not read'}, {len(parsed.rows)} rows{state}"))
+        click.echo(printable(f"  {snapshot.host} {iso_time(snapshot.time_ns)}" + "".join(f", {k} {v}" for k, v in parsed.facts.items())))
+        if parsed.rows:
+            names = [name for name in parsed.rows[0]._fields if name != "extra"]
+            shown_names = [name for name in names if any(getattr(row, name) is not None for row in parsed.rows)]
+            lines = aligned([shown_names, *([getattr(row, name) for name in shown_names] for row in parsed.rows)])
+            click.echo("\n".join("  " + line for line in lines.split("\n")))
+
+
+class _JsonWriter:
+    """Streams one document, so that a long recording needs no memory."""
+
+    def __enter__(self) -> "_JsonWriter":
+        self._between = '{"schema":1,"files":[\n'
+        return self
+
+    def write(self, file: _File) -> None:
+        document = {
+            "name": file.name,
+            "host": file.snapshot.host,
+            "time": iso_time(file.snapshot.time_ns),
+            "table": file.table.name if file.table else None,
+            "instance": file.instance,
+            "layout": file.parsed.layout,
+            "state": file.snapshot.state.value,
+            "errno": file.snapshot.errno,
+            "flags": sorted(file.snapshot.flags),
+            "rows": [_row_dict(row) for row in file.parsed.rows],
+            "facts": dict(file.parsed.facts),
+            "problems": [problem._asdict() for problem in file.parsed.problems],
+        }
+        click.echo(self._between + json.dumps(document), nl=False)
+        self._between = ",\n"
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is None:
+            click.echo("\n]}" if self._between == ",\n" else self._between + "]}")
+
+
+class _CsvWriter:
+    """One table to stdout, or one file per table in a folder."""
+
+    def __init__(self, folder: str | None) -> None:
+        self._folder = folder
+        self._open = contextlib.ExitStack()
+        self._writers: dict[str, Any] = {}
+
+    def __enter__(self) -> "_CsvWriter":
+        return self
+
+    def write(self, file: _File) -> None:
+        if file.table is None or not file.parsed.rows:
+            return
+        names = [column.name for column in file.table.columns]
+        writer = self._writer(file.table.name, names)
+        origin = (file.snapshot.host, file.instance, file.snapshot.time_ns)
+        writer.writerows([*origin, *(_safe(getattr(row, name)) for name in names)] for row in file.parsed.rows)
+
+    def _writer(self, table: str, names: Sequence[str]) -> Any:
+        if table not in self._writers:
+            file: IO[str] = sys.stdout
+            if self._folder is not None:
+                os.makedirs(self._folder, exist_ok=True)
+                path = os.path.join(self._folder, f"{table}.csv")
+                file = self._open.enter_context(open(path, "w", newline="", encoding="utf-8"))  # noqa: SIM115
+            self._writers[table] = csv.writer(file, lineterminator="\n")
+            self._writers[table].writerow(["host", "instance", "time_ns", *names])
+        return self._writers[table]
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+
+def _safe(value: Any) -> Any:
+    """Escape what a terminal would act on; numbers and None stay."""
+    return printable(value) if isinstance(value, str) else value
+
+
+def _writer(form: str, folder: str | None) -> Any:
+    return {"table": _TextWriter, "json": _JsonWriter}[form]() if form != "csv" else _CsvWriter(folder)
+
+
+def _parquet(paths: Sequence[str], table_name: str | None, folder: str, host: str | None) -> int:
+    from lnetstat import frames
+
+    if len(paths) != 1:
+        raise click.UsageError("parquet is made of one input at a time")
+    loaded = frames.load(open_source(paths[0], host=host), tables=[table_name] if table_name else None)
+    if not loaded.tables:
+        raise SinkError(f"{paths[0]}: nothing to write: no table was found" + (f" called {table_name}" if table_name else ""))
+    os.makedirs(folder, exist_ok=True)
+    frames.to_parquet(loaded, folder)
+    return 0
