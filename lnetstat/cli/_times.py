@@ -1,0 +1,73 @@
+"""The words users write for moments: `--begin` and `--end` of every verb that reads recorded data."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+import click
+
+NS = 1_000_000_000
+_UNITS_NS = {"ms": 10**6, "s": NS, "m": 60 * NS, "min": 60 * NS, "h": 3600 * NS, "d": 86_400 * NS}
+_BEFORE_END = re.compile(r"-([0-9]+(?:\.[0-9]+)?)\s*(ms|s|min|m|h|d)", re.ASCII)
+_EPOCH = re.compile(r"[0-9]{1,11}(?:\.[0-9]{1,9})?", re.ASCII)
+_EPOCH_START = datetime(1970, 1, 1, tzinfo=UTC)
+_EXPECTED = "expected 2026-08-14T12:00:00Z (with a zone), epoch seconds such as 1786708800.25, or -10m: so long before the end of the data"
+
+
+class Moment(NamedTuple):
+    """A moment: `time_ns` since the epoch or, where `before_end` is set, nanoseconds before the data end."""
+
+    time_ns: int
+    before_end: bool = False
+
+    def absolute_ns(self, data_end_ns: int | None) -> int:
+        """Return epoch nanoseconds. `data_end_ns`: the last stamp of the data, None where there is none."""
+        return (data_end_ns or 0) - self.time_ns if self.before_end else self.time_ns
+
+
+class MomentType(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.3 only
+    """ISO 8601 with a zone, epoch seconds, or `-10m` before the end of the data."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Moment:
+        if isinstance(value, Moment):
+            return value
+        try:
+            return parse_moment(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+def parse_moment(text: str) -> Moment:
+    """Return the moment that the text names; ValueError says what was expected."""
+    text = text.strip()
+    if found := _BEFORE_END.fullmatch(text):
+        return Moment(int(Decimal(found[1]) * _UNITS_NS[found[2]]), before_end=True)
+    if _EPOCH.fullmatch(text):
+        return Moment(int(Decimal(text) * NS))
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"'{text}' is no time: {_EXPECTED}") from None
+    if time.tzinfo is None:
+        raise ValueError(f"'{text}' names no zone: write {text}Z or {text}+02:00")
+    return Moment((time - _EPOCH_START) // timedelta(microseconds=1) * 1000)
+
+
+def window_ns(begin: Moment | None, end: Moment | None, data_end_ns: int | None) -> tuple[int | None, int | None]:
+    """Return (begin_ns, end_ns) of the options; click's usage error where the window is empty."""
+    begin_ns = begin and begin.absolute_ns(data_end_ns)
+    end_ns = end and end.absolute_ns(data_end_ns)
+    if begin_ns is not None and end_ns is not None and begin_ns >= end_ns:
+        raise click.UsageError("--begin lies at or after --end: nothing would be read")
+    return begin_ns, end_ns
+
+
+def iso(time_ns: int) -> str:
+    """Return the stamp as people read it: UTC, to the second; the bare number where the calendar ends."""
+    try:
+        return (_EPOCH_START + timedelta(seconds=time_ns // NS)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    except OverflowError:
+        return f"{time_ns} ns"

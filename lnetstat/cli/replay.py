@@ -1,0 +1,180 @@
+"""Play a recording again, into files or into Carbon, at any speed and time."""
+
+import time
+from pathlib import Path
+from typing import Protocol
+
+import click
+
+from lnetstat.cli._times import Moment, MomentType, iso, parse_moment, window_ns
+from lnetstat.errors import SinkError, SourceError
+from lnetstat.model import Point, Snapshot
+from lnetstat.recording import Recording
+from lnetstat.reduce import Reducer
+from lnetstat.sinks.carbon import CarbonSink, parse_address
+from lnetstat.sources.replay import NS, ReplaySource, write_tree
+
+CARBON_PATIENCE_S = 30.0
+
+
+@click.command(help=__doc__)
+@click.argument("recording", metavar="REC")
+@click.option("--to", "folder", metavar="DIR", help="Write each text to the file of DIR where `--root DIR` finds it.")
+@click.option("--carbon", metavar="HOST:PORT", help="Ship points to this Carbon, with the recording's own stamps.")
+@click.option("--speed", type=float, help="How many times as fast as it was (default: 1 with --to; else as fast as can be).")
+@click.option("--shift-to", metavar="now|TIME", help="Move all stamps: a paced replay begins then, one without pauses ends then.")
+@click.option("--begin", type=MomentType(), metavar="TIME", help="From this time on: ISO 8601 with zone, epoch seconds, or -10m.")
+@click.option("--end", type=MomentType(), metavar="TIME", help="Up to this time, exclusive; -10m counts from the end of the recording.")
+@click.option("--host", "hosts", multiple=True, help="Only this host (may be repeated).")
+@click.option("--prefix", default="lnet", show_default=True, help="First node of every metric path.")
+def command(
+    recording: str,
+    folder: str | None,
+    carbon: str | None,
+    speed: float | None,
+    shift_to: str | None,
+    begin: Moment | None,
+    end: Moment | None,
+    hosts: tuple[str, ...],
+    prefix: str,
+) -> int:
+    if not folder and not carbon:
+        raise click.UsageError("say where it goes: --to DIR, --carbon HOST:PORT, or both")
+    if speed is not None and not 0 < speed < float("inf"):
+        raise click.BadParameter(f"{speed}: expected a number above 0", param_hint="--speed")
+    shift_to_ns = _shift_to_ns(shift_to)
+    recorded = Recording(recording)
+    _check_hosts(recorded, hosts)
+    begin_ns, end_ns = window_ns(begin, end, recorded.end_ns)
+    source = ReplaySource(
+        recorded,
+        begin_ns=begin_ns,
+        end_ns=end_ns,
+        hosts=hosts or None,
+        speed=1.0 if speed is None and folder else speed,
+        shift_to_ns=shift_to_ns,
+    )
+    _announce_shift(recorded, source.shift_ns)
+    tree = _Tree(folder, several=len(hosts or recorded.hosts) > 1) if folder else None
+    shipping = _Shipping(carbon, prefix) if carbon else None
+    takers: list[_Taker] = [taker for taker in (tree, shipping) if taker is not None]
+    count = 0
+    try:
+        for snapshot in source.snapshots():
+            for taker in takers:
+                taker.take(snapshot)
+            count += 1
+    finally:
+        if shipping:
+            shipping.close()
+    for problem in source.problems:
+        click.echo(f"lnetstat: {recording}: {problem}", err=True)
+    click.echo(f"replayed {count} snapshots{''.join(taker.what_was_done() for taker in takers)}", err=True)
+    refused = tree.refused if tree else ()
+    return 3 if source.problems or refused or (shipping and shipping.lost) else 0
+
+
+class _Taker(Protocol):
+    def take(self, snapshot: Snapshot) -> None: ...
+
+    def what_was_done(self) -> str: ...
+
+
+def _shift_to_ns(text: str | None) -> int | None:
+    if text is None:
+        return None
+    if text == "now":
+        return time.time_ns()
+    try:
+        moment = parse_moment(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--shift-to") from error
+    if moment.before_end:
+        raise click.BadParameter(f"'{text}': expected now or a time", param_hint="--shift-to")
+    return moment.time_ns
+
+
+def _check_hosts(recording: Recording, hosts: tuple[str, ...]) -> None:
+    known = recording.hosts
+    for host in hosts:
+        if host not in known:
+            raise SourceError(f"{recording.folder}: no host {host}: it holds {', '.join(known) or 'nothing yet'}")
+
+
+def _announce_shift(recording: Recording, shift_ns: int) -> None:
+    first_ns, last_ns = recording.begin_ns, recording.end_ns
+    if shift_ns and first_ns is not None and last_ns is not None:
+        begin, end = iso(first_ns + shift_ns), iso(last_ns + shift_ns)
+        click.echo(f"stamps are moved by {shift_ns // NS:+d} s: the recording now lasts from {begin} to {end}", err=True)
+
+
+class _Tree:
+    """Files for --root: one folder, or one for each host where there are several."""
+
+    def __init__(self, folder: str, *, several: bool) -> None:
+        self._folder, self._several = Path(folder), several
+        self.refused: set[str] = set()
+        if self._folder.resolve() == Path("/"):
+            raise SourceError("--to /: a replay would pass for this node's own files: choose a folder")
+
+    def what_was_done(self) -> str:
+        return f"; to {self._folder}"
+
+    def take(self, snapshot: Snapshot) -> None:
+        try:
+            write_tree(snapshot, self._folder / _as_folder(snapshot.host) if self._several else self._folder)
+        except SourceError as error:
+            if isinstance(error.__cause__, OSError):
+                raise
+            if snapshot.name not in self.refused:
+                self.refused.add(snapshot.name)
+                click.echo(f"lnetstat: {error}", err=True)
+
+
+def _as_folder(host: str) -> str:
+    """Return the host's name as a folder's: it may come from anybody and must stay one plain name."""
+    return "".join(letter if letter.isalnum() or letter in "-_.:" else "_" for letter in host).lstrip(".") or "_"
+
+
+class _Shipping:
+    """Points of every host to one Carbon, waiting for it where it is slower than we are."""
+
+    def __init__(self, address: str, prefix: str) -> None:
+        try:
+            host, port = parse_address(address)
+        except SinkError as error:
+            raise click.BadParameter(str(error), param_hint="--carbon") from error
+        self._prefix = prefix
+        self._reducers: dict[str, Reducer] = {}
+        self._seconds: dict[str, int] = {}
+        self._sink = CarbonSink(host, port, report=lambda line: click.echo(f"lnetstat: {line}", err=True))
+
+    @property
+    def lost(self) -> int:
+        """Points that Carbon did not get."""
+        return self._sink.dropped + self._sink.refused
+
+    def what_was_done(self) -> str:
+        return f"; {self._sink.sent} points to {self._sink.name}" + (f", {self.lost} not delivered" if self.lost else "")
+
+    def take(self, snapshot: Snapshot) -> None:
+        """Take one snapshot; when a second of its host is over, ship that second."""
+        host, second = snapshot.host, snapshot.time_ns // NS
+        if host not in self._reducers:
+            self._reducers[host] = Reducer(host, prefix=self._prefix)
+            self._seconds[host] = second
+        if second > self._seconds[host]:
+            self._ship(self._reducers[host].points(second))
+            self._seconds[host] = second
+        self._reducers[host].add(snapshot)
+
+    def _ship(self, points: list[Point]) -> None:
+        self._sink.offer(points)
+        if not self._sink.flush(CARBON_PATIENCE_S):
+            reason = self._sink.last_error or f"took nothing for {CARBON_PATIENCE_S:.0f} s"
+            raise SinkError(f"{self._sink.name}: {reason}: is Carbon running there? the replay ends here")
+
+    def close(self) -> None:
+        for reducer in self._reducers.values():
+            self._sink.offer(reducer.points(None))
+        self._sink.close()
