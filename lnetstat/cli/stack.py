@@ -1,4 +1,4 @@
-"""`lnetstat stack`: the embedded Carbon and graphite-web."""
+"""Carbon and graphite-web on this machine: up, down, status, schemas."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from lnetstat.stack.stack import Stack, Status
 dir_option = click.option(
     "--dir",
     "folder",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=click.Path(file_okay=False, readable=False, path_type=Path),
     help="The stack's folder [default: lnetstat/stack in $XDG_STATE_HOME or ~/.local/state].",
 )
 

@@ -6,6 +6,7 @@ import signal
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from lnetstat.stack.errors import StackError
 
@@ -24,6 +25,11 @@ class Process:
     @property
     def pid(self) -> int | None:
         """The pid while the very process that was started runs; None also where the pid now belongs to another process."""
+        number = self._number()
+        return None if number is None or _look(number).ended else number
+
+    def _number(self) -> int | None:
+        """Return the pid while anything is left of the process that was started: it runs, or its threads are still ending."""
         try:
             text = self._pid_file.read_text()
         except FileNotFoundError:
@@ -31,10 +37,10 @@ class Process:
         number, _, begin = text.strip().partition(" ")
         if not number.isdigit() or not begin:
             return None
-        state, begin_now = _state_and_begin(int(number))
-        if begin_now != begin:
+        seen = _look(int(number))
+        if seen.begin != begin:
             return None
-        if state in ("Z", "X"):
+        if seen.ended and not seen.threads:
             with contextlib.suppress(ChildProcessError):  # not our child, but of one who will see to it
                 os.waitpid(int(number), os.WNOHANG)
             return None
@@ -48,11 +54,11 @@ class Process:
         files = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0), output, (os.POSIX_SPAWN_DUP2, 1, 2)]
         # Not subprocess: it wants its children to end before it does.
         pid = os.posix_spawn(arguments[0], arguments, environment, file_actions=files, setsid=True)
-        self._pid_file.write_text(f"{pid} {_state_and_begin(pid)[1]}\n")
+        self._pid_file.write_text(f"{pid} {_look(pid).begin}\n")
 
     def stop(self, timeout_s: float, *, kill: bool, tell: Callable[[str], None]) -> None:
         """Send SIGTERM and wait for the end. After `timeout_s`: SIGKILL with `kill`, else StackError."""
-        pid = self.pid
+        pid = self._number()
         if pid is not None:
             self._signal(pid, signal.SIGTERM)
             if not self._ended(timeout_s, tell):
@@ -87,7 +93,7 @@ class Process:
 
     def _ended(self, timeout_s: float, tell: Callable[[str], None]) -> bool:
         begin_s = told_s = time.monotonic()
-        while (pid := self.pid) is not None:
+        while (pid := self._number()) is not None:
             now_s = time.monotonic()
             if now_s - begin_s > timeout_s:
                 return False
@@ -98,12 +104,20 @@ class Process:
         return True
 
 
-def _state_and_begin(pid: int) -> tuple[str, str]:
-    """Return a process's state letter and what tells it from a later one with its pid: this boot, and its start in clock ticks since."""
+class _Seen(NamedTuple):
+    """What /proc says of a pid. `begin` tells a process from a later one with its pid: this boot, and its start in clock ticks since."""
+
+    begin: str
+    ended: bool
+    threads: bool  # of a process that has ended: not all of its threads have, and its ports are not free yet
+
+
+def _look(pid: int) -> _Seen:
     try:
         text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
     except (FileNotFoundError, ProcessLookupError):
-        return "", ""
-    # Field 2 is the name in parentheses and may hold anything; the state is field 3, the start field 22 (proc(5)).
+        return _Seen("", ended=True, threads=False)
+    # Field 2 is the name in parentheses and may hold anything; state is field 3, num_threads field 20, starttime field 22 (proc(5)).
     fields = text.rpartition(")")[2].split()
-    return fields[0], f"{Path('/proc/sys/kernel/random/boot_id').read_text().strip()} {fields[19]}"
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    return _Seen(f"{boot} {fields[19]}", ended=fields[0] in ("Z", "X"), threads=int(fields[17]) > 1)

@@ -99,9 +99,10 @@ class Stack:
                 self._check_same_ports(before)
             if self._carbon.pid is not None and self._web.pid is not None:
                 return self._wait_until_ready()
+            # What is ending must end first. A web server whose carbon died asks at the wrong port: it starts anew, it holds nothing.
+            self._web.stop(WEB_STOP_TIMEOUT_S, kill=True, tell=self._tell)
             if self._carbon.pid is None:
-                # Without its cache, and perhaps with another query port: the web server is to start anew. It holds nothing.
-                self._web.stop(WEB_STOP_TIMEOUT_S, kill=True, tell=self._tell)
+                self._carbon.stop(CARBON_STOP_TIMEOUT_S, kill=False, tell=self._tell)
                 self._ports = self._ports._replace(query=_free_port())
                 self._check_free("carbon", self._ports.carbon)
             else:

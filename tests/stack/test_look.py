@@ -1,0 +1,112 @@
+"""What a running stack answers: the points at their exact seconds, pictures, dashboards; and who may ask it."""
+
+import json
+import os
+import socket
+import stat
+from pathlib import Path
+
+import pytest
+
+from lnetstat.stack import dashboards
+
+DASHBOARDS = dashboards.dashboards()
+TARGETS = [(dashboard.name, target) for dashboard in DASHBOARDS for graph in dashboard.graphs for target in graph.targets]
+
+
+def test_every_point_comes_back_at_its_second(filled):
+    begin_s = filled.points[0].time_s
+    end_s = filled.points[-1].time_s
+    sent: dict[str, dict[int, float]] = {}
+    for point in filled.points:
+        sent.setdefault(point.path, {})[point.time_s] = point.value
+    for target in ("lnet.rtr1.*.*", "lnet.rtr1.*.*.*", "lnet.rtr1.*.*.*.*", "lnet.rtr1.*.*.*.*.*"):
+        expected = {path: series for path, series in sent.items() if path.count(".") == target.count(".")}
+        assert expected
+        assert filled.rendered_whole(target, begin_s, end_s, sum(len(series) for series in expected.values())) == expected
+    assert any(value < 0 for value in sent["lnet.rtr1.peers.tcp1.tx_credits_worst"].values())
+
+
+def test_find_lists_hosts_and_metrics(filled):
+    hosts = json.loads(filled.get("/metrics/find", query="lnet.*").body)
+    assert [host["text"] for host in hosts] == ["rtr1"]
+    pools = json.loads(filled.get("/metrics/find", query="lnet.rtr1.buffers.*").body)
+    assert [(pool["id"], pool["leaf"]) for pool in pools] == [(f"lnet.rtr1.buffers.{name}", 0) for name in ("large", "small", "tiny")]
+    metric = json.loads(filled.get("/metrics/find", query="lnet.rtr1.buffers.small.credits_worst").body)
+    assert [(found["id"], found["leaf"]) for found in metric] == [("lnet.rtr1.buffers.small.credits_worst", 1)]
+
+
+def test_a_graph_is_drawn(filled):
+    if any("libcairo" in line for line in filled.told):
+        pytest.skip("no libcairo.so.2 here")
+    answer = filled.get("/render", target="lnet.rtr1.buffers.*.credits_worst", **{"from": "-3min"})
+    assert (answer.status, answer.kind) == (200, "image/png")
+    assert answer.body.startswith(b"\x89PNG")
+    assert len(answer.body) > 3000
+
+
+@pytest.mark.parametrize("path", ["/functions", "/", "/dashboard/", "/composer/", "/static/js/dashboard.js", "/events/", "/version/"])
+def test_pages_answer(filled, path):
+    assert filled.get(path).status == 200
+
+
+def test_dashboards_are_there():
+    assert {"lnet-router", "lnet-oss"} <= {dashboard.name for dashboard in DASHBOARDS}
+
+
+@pytest.mark.parametrize("dashboard", DASHBOARDS, ids=[dashboard.name for dashboard in DASHBOARDS])
+def test_dashboard_loads_with_its_graphs(filled, dashboard):
+    assert filled.get(f"/dashboard/{dashboard.name}").status == 200
+    state = json.loads(filled.get(f"/dashboard/load/{dashboard.name}").body)["state"]
+    assert [graph[1]["title"] for graph in state["graphs"]] == [graph.title for graph in dashboard.graphs]
+    for _, _, url in state["graphs"]:
+        answer = filled.get(url + "&format=json")
+        assert answer.status == 200
+        assert json.loads(answer.body)
+
+
+@pytest.mark.parametrize(("name", "target"), TARGETS, ids=[f"{name}:{target}" for name, target in TARGETS])
+def test_dashboard_target_has_data(filled, name, target):
+    found = filled.rendered(target, filled.points[0].time_s, filled.points[-1].time_s)
+    assert found
+    assert all(found.values())
+
+
+def test_foreign_host_names_are_refused(filled):
+    assert filled.get("/version/", host="evil.example").status == 400
+
+
+def test_secret_key_is_for_the_owner_alone(filled):
+    key = filled.stack.folder / "conf" / "secret_key"
+    assert stat.S_IMODE(key.stat().st_mode) == 0o600
+    assert stat.S_IMODE(filled.stack.folder.stat().st_mode) == 0o700
+    assert len(key.read_text()) >= 50
+
+
+def test_every_listener_is_on_loopback(filled):
+    status = filled.stack.status()
+    listeners = listening(status.carbon_pid) + listening(status.web_pid)
+    ports = [port for _, port in listeners]
+    assert {filled.web_port, filled.carbon_port} < set(ports)
+    assert len(ports) == 3  # and carbon's cache, which graphite-web asks
+    assert {address for address, _ in listeners} == {"127.0.0.1"}
+
+
+def listening(pid: int) -> list[tuple[str, int]]:
+    """Return (address, port) of each TCP or UDP socket of a process that takes what others send."""
+    inodes = {os.readlink(fd)[8:-1] for fd in Path(f"/proc/{pid}/fd").iterdir() if os.readlink(fd).startswith("socket:[")}
+    found = []
+    for kind, state in (("tcp", "0A"), ("tcp6", "0A"), ("udp", "07"), ("udp6", "07")):
+        for line in Path(f"/proc/{pid}/net/{kind}").read_text().splitlines()[1:]:
+            fields = line.split()
+            address, _, port = fields[1].partition(":")
+            if fields[9] in inodes and fields[3] == state:
+                ipv4 = socket.inet_ntoa(int(address, 16).to_bytes(4, "little")) if len(address) == 8 else address
+                found.append((ipv4, int(port, 16)))
+    return found
+
+
+def test_up_again_is_harmless(filled):
+    before = filled.stack.status()
+    assert before.state == "running"
+    assert filled.stack.up() == before
