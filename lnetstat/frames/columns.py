@@ -1,4 +1,4 @@
-"""Columns that grow without ever being copied twice: blocks that are joined, column by column, at the end."""
+"""Columns that grow, sample by sample, until they become those of a DataFrame."""
 
 import types
 import typing
@@ -11,38 +11,36 @@ import pandas as pd
 
 from lnetstat.model import Table
 
-BLOCK_ROWS = 1 << 18
+ROWS_AT_FIRST = 256
 Array = npt.NDArray[Any]
 INT64_MIN, INT64_MAX = -(1 << 63), (1 << 63) - 1
 
 
 class Growing:
-    """A growing array of one dtype. It holds no more than its values and, while finish() runs, these once more."""
+    """A growing array of one dtype.
+
+    It grows by an eighth. Large arrays have pages of their own, which realloc() moves without copying: so it neither takes twice its room
+    nor copies its values, as a list of arrays that is joined at the end does.
+    """
 
     def __init__(self, dtype: type) -> None:
-        self._dtype = np.dtype(dtype)
-        self._full: list[Array] = []
-        self._block = np.empty(0, self._dtype)
+        self._values: Array = np.empty(ROWS_AT_FIRST, dtype)
         self._used = 0
 
     def extend(self, values: Array) -> None:
         """Append a copy of the values."""
-        at = 0
-        while at < len(values):
-            if self._used == len(self._block):
-                self._full.append(self._block)
-                self._block = np.empty(BLOCK_ROWS if self._full[1:] else min(BLOCK_ROWS, 4096), self._dtype)
-                self._used = 0
-            taken = min(len(values) - at, len(self._block) - self._used)
-            self._block[self._used : self._used + taken] = values[at : at + taken]
-            self._used += taken
-            at += taken
+        end = self._used + len(values)
+        if end > len(self._values):
+            self._values.resize(end + end // 8, refcheck=False)
+        self._values[self._used : end] = values
+        self._used = end
 
     def finish(self) -> Array:
-        """Return all values in one array and let go of the blocks."""
-        blocks = [*self._full, self._block[: self._used]]
-        self._full, self._block, self._used = [], np.empty(0, self._dtype), 0
-        return np.concatenate(blocks)
+        """Return all values, at their exact length, and let go of them."""
+        values, self._values = self._values, np.empty(0, self._values.dtype)
+        values.resize(self._used, refcheck=False)
+        self._used = 0
+        return values
 
 
 class Values(NamedTuple):
@@ -100,18 +98,26 @@ class Fractions:
         return self._values.finish()
 
 
+class _Codes(dict[str | None, int]):
+    """Words by number, a new one as soon as it is asked for; None is -1."""
+
+    def __missing__(self, word: str | None) -> int:
+        code = self[word] = -1 if word is None else len(self) - (None in self)
+        return code
+
+
 class Labels:
-    """A column of words, kept as numbers into the list of different words; None is -1."""
+    """A column of words, kept as numbers into the list of different words."""
 
     def __init__(self) -> None:
-        self._codes: dict[str | None, int] = {None: -1}
+        self._codes = _Codes()
         self._values = Growing(np.int32)
 
     def code(self, word: str | None) -> int:
-        return self._codes.setdefault(word, len(self._codes) - 1)
+        return self._codes[word]
 
     def convert(self, words: Sequence[str | None]) -> Values:
-        return Values(np.fromiter(map(self.code, words), np.int32, len(words)), None)
+        return Values(np.fromiter(map(self._codes.__getitem__, words), np.int32, len(words)), None)
 
     def extend(self, column: Values) -> None:
         self._values.extend(column.values)
@@ -119,10 +125,10 @@ class Labels:
     def finish(self) -> Any:
         return self.categorical(self._values.finish())
 
-    def categorical(self, codes: Array) -> pd.Categorical:
+    def categorical(self, codes: Array) -> "pd.Categorical[str]":
         """Return the words that the codes stand for."""
-        words = pd.Index([word for word in self._codes if word is not None], dtype=object if len(self._codes) == 1 else None)
-        return pd.Categorical.from_codes(codes, categories=words)
+        words = [word for word in self._codes if word is not None]
+        return pd.Categorical.from_codes(codes, categories=pd.Index(words, dtype=str))
 
 
 class Objects:

@@ -114,8 +114,9 @@ class HostDecoder:
             raise ValueError(f"{type(error).__name__}: {error}") from error
 
     def _decode(self, header: layout.FrameHeader, packed: bytes) -> Iterator[Change]:
+        before_key: dict[str, list[bytes]] = {}
         if header.kind == layout.KEY:
-            self._lines.clear()
+            before_key, self._lines = self._lines, {}
             self._dictionary = b""
         body = _unpack(packed, self._dictionary)
         self._dictionary = body[-layout.DICTIONARY_BYTES :]
@@ -123,15 +124,18 @@ class HostDecoder:
         entries = json.loads(body[entries_end - layout.unpack_u32(body) : entries_end])
         texts = io.BytesIO(body)
         for name, time_ns, mono_ns, read_ns, state, errno, flags, *coding in entries:
-            changed = self._decode_text(name, coding, texts)
+            before = self._lines.get(name, before_key.get(name))
+            changed = self._decode_text(name, before, coding, texts)
             snapshot = Snapshot(name, header.host, time_ns, mono_ns, read_ns, State(state), errno, frozenset(flags), "")
             yield Change(snapshot, self._lines[name], changed)
 
-    def _decode_text(self, name: str, coding: list[Any], texts: BinaryIO) -> list[int] | None:
+    def _decode_text(self, name: str, before: list[bytes] | None, coding: list[Any], texts: BinaryIO) -> list[int] | None:
         """Bring the lines of `name` up to date; return the positions of those that changed, None where all may have."""
         if coding[0] == layout.WHOLE:
-            self._lines[name] = io.BytesIO(texts.read(coding[1])).readlines()
-            return None
+            lines = self._lines[name] = io.BytesIO(texts.read(coding[1])).readlines()
+            if before is None or len(before) != len(lines):
+                return None
+            return [at for at, (old, new) in enumerate(zip(before, lines, strict=True)) if old != new]
         if coding[0] == layout.SAME:
             return [] if name in self._lines else None
         _, count, typecode, line_bytes = coding

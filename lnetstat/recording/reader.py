@@ -68,18 +68,22 @@ class Recording:
     ) -> Iterator[Change]:
         """Yield the same snapshots as lines, with the positions of those that changed: for readers that need not look at the others.
 
-        `changed` refers to the previous snapshot of that host and name in the recording; the first one of a time range may have changes
-        against one that was not yielded.
+        `changed` refers to the snapshot of that host and name that was yielded before.
         """
         window = _Window(begin_ns, end_ns, hosts)
+        passed_over: set[tuple[str, str]] = set()  # what the reader does not see is no base for changes: the clock may have stepped
         for path, ranges in self._segments():
             if not window.touches(ranges):
                 continue
             # a segment may be dropped by the writer's bounds after the folder was listed
             with contextlib.suppress(FileNotFoundError), open(path, "rb") as file:
                 for change in self._segment_changes(file, path.name, window):
-                    if window.holds(change.snapshot.time_ns) and (names is None or change.snapshot.name in names):
-                        yield change
+                    key = change.snapshot.host, change.snapshot.name
+                    if not window.holds(change.snapshot.time_ns):
+                        passed_over.add(key)
+                    elif names is None or change.snapshot.name in names:
+                        yield change._replace(changed=None) if key in passed_over else change
+                        passed_over.discard(key)
 
     def _segments(self) -> Iterator[tuple[Path, scan.Ranges]]:
         for path in layout.segments(self.folder):
@@ -183,5 +187,6 @@ class _HostReader:
 
     def lose(self) -> None:
         """Forget everything up to the next key frame."""
+        self.decoder = HostDecoder()
         self._waiting = []
         self._last_crc = None
