@@ -107,8 +107,8 @@ class PointQueue:
             self._recent_points -= self._recent.popleft().points
 
     def _drop_oldest(self) -> int:
-        excess = max(0, self.queued - self.points_max)
-        excess = min(excess, len(self._waiting))  # a batch in flight is out of reach: it comes back or it is sent
+        # A batch in flight is out of reach and does not count: it is sent, or it comes back and is the oldest then.
+        excess = max(0, len(self._waiting) - self.points_max)
         for _ in range(excess):
             self._waiting.popleft()
         self.dropped += excess

@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from random import Random
+from typing import NamedTuple
 
 from lnetstat.errors import SinkError
 from lnetstat.model import Point
@@ -62,12 +63,22 @@ def acceptable(point: Point) -> bool:
     return math.isfinite(point.value) and path.isascii() and path.isprintable() and " " not in path and 0 < len(path) <= PATH_BYTES_MAX
 
 
+class Counts(NamedTuple):
+    """Points, all at one moment: offered = sent + queued + dropped + refused. `resent` were sent before."""
+
+    sent: int
+    resent: int
+    queued: int
+    dropped: int
+    refused: int
+
+
 class CarbonSink:
     """A bounded queue and the thread that empties it into Carbon.
 
     Attributes, readable at any time: `sent` points written, `resent` written again after a lost connection, `queued` waiting,
     `dropped` because the queue was full or the sink closed, `refused` because not finite or with a path Carbon would not keep,
-    `connected`, `last_error` (empty when all is well). Every point offered is in exactly one of sent, queued, dropped, refused.
+    `connected`, `last_error` (empty when all is well); `counts`: the numbers among them at one moment.
 
     `report` gets one line at each change of state (connected, lost, dropping). `clock` gives monotonic seconds; `random` spreads
     the reconnects of many nodes; `pacer` replaces the pace of reconnects as a whole.
@@ -126,6 +137,12 @@ class CarbonSink:
     def queued(self) -> int:
         with self._changed:
             return self._queue.queued
+
+    @property
+    def counts(self) -> Counts:
+        with self._changed:
+            queue = self._queue
+            return Counts(queue.sent, queue.resent, queue.queued, queue.dropped, self.refused)
 
     def offer(self, points: Iterable[Point]) -> None:
         """Queue the points; never blocks. Where the queue is full the oldest points go and are counted."""
