@@ -1,7 +1,7 @@
 """The loop on a node: read what is due, record it, reduce it, ship it; tell each change of state once.
 
-`python -m lnetstat.agent SETTINGS` (JSON) is this loop in a process of its own, without click: the command line checks what the user
-said and becomes this process, so that a router carries the standard library only.
+The command line checks what the user said and becomes this loop in a process of its own, without click and without site-packages, so
+that a router carries the standard library only.
 """
 
 import json
@@ -167,11 +167,23 @@ def rss_bytes() -> int:
         return int(file.read().split()[1]) * PAGE_BYTES
 
 
+_BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from lnetstat.agent import main; sys.exit(main(sys.argv[2]))"
+# One heap for all reader threads, and large texts given back to the kernel: half the memory at 100,000 peers.
+_MALLOC = {"MALLOC_ARENA_MAX": "1", "MALLOC_TRIM_THRESHOLD_": "131072", "MALLOC_MMAP_THRESHOLD_": "65536"}
+
+
+def agent_command(settings: AgentSettings) -> list[str]:
+    """Return the command line of an agent's own process: isolated from the environment and from site-packages."""
+    package_parent = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    return [sys.executable, "-I", "-S", "-c", _BOOT, package_parent, json.dumps(settings._asdict())]
+
+
 def become(settings: AgentSettings) -> None:
     """Replace this process by the agent: click and all else that checked the settings is gone from memory."""
     sys.stdout.flush()
     sys.stderr.flush()
-    os.execv(sys.executable, [sys.executable, "-m", "lnetstat.agent", json.dumps(settings._asdict())])  # noqa: S606
+    command = agent_command(settings)
+    os.execve(command[0], command, os.environ | _MALLOC)  # noqa: S606
 
 
 def main(text: str) -> int:
@@ -204,7 +216,3 @@ def main(text: str) -> int:
     if signal.SIGINT in interrupted:
         return 130
     return 0 if done else 3
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))

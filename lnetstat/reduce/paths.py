@@ -3,7 +3,6 @@
 Perl and Python share one table of cases: sample-data/paths.tsv.
 """
 
-import hashlib
 import re
 
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?\Z", re.ASCII)
@@ -51,5 +50,7 @@ def name_node(name: str) -> str:
 def _hex(name: str) -> str:
     data = name.encode("utf-8", "surrogateescape")
     if len(data) > LONGEST_BYTES:
+        import hashlib  # brings OpenSSL, 3 MB: only for the one name in a million that is so long
+
         return "__" + data[:60].hex() + "_" + hashlib.sha256(data).hexdigest()[:16]
     return "__" + data.hex()
