@@ -1,26 +1,42 @@
-# Every target makes its own environment. Words: demo test lint bench docs fuzz soak.
+# Words: demo test lint bench docs fuzz soak clean. Each makes the environment .venv by itself.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
-VENV   := .venv
-BIN    := $(VENV)/bin
+BIN    := .venv/bin
 
-.PHONY: demo test lint bench docs fuzz soak clean
+.PHONY: demo test lint bench docs fuzz clean
 
-demo: $(VENV)/.ready
+demo: .venv/ready-demo
 	$(BIN)/python -m lnetstat.demo
 
-test: $(VENV)/.ready
+test: .venv/ready
 	$(BIN)/python -m pytest
 
-lint: $(VENV)/.ready
+lint: .venv/ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-$(VENV)/.ready: setup.cfg pyproject.toml
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+bench: .venv/ready
+	$(BIN)/python bench/run.py
+
+fuzz: .venv/ready
+	$(BIN)/python bench/fuzz.py
+
+docs: .venv/ready
+	$(BIN)/python -m lnetstat tables --markdown > docs/columns.md
+
+# Only what the demo needs: no test tools.
+.venv/ready-demo: setup.cfg pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[all]'
 	touch $@
 
+.venv/ready: setup.cfg pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $@ .venv/ready-demo
+
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "lnetstat needs Python 3.11 or newer: make PYTHON=/path/to/python3.11"; exit 1; }
+	$(PYTHON) -m venv .venv
+
 clean:
-	rm -rf $(VENV) build *.egg-info
+	rm -rf .venv build *.egg-info demo
