@@ -26,6 +26,9 @@ _KNOWN = (
     ("routerstat", r"^M\s+[0-9]{1,20}\(\s*[0-9]{1,20}\) E "),
     ("the lctl device list", r"^\s*[0-9]{1,6} (?:UP|AT|IN|ST) \w{1,20} \S"),
     ("quota accounting", r"^(?:usr|grp|prj)_accounting:"),
+    ("a list of client UUIDs", r"\A(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\S{1,80}_UUID)\s*$"),
+    ("changelog_users", r"\Acurrent_index: [0-9]"),
+    ("quota limits", r"\Aglobal_(?:pool[0-9]|index_copy)"),
     ("modinfo output", r"^filename:\s{2,}/(?s:.*)^vermagic:"),
     ("an error message of a tool", r"\A(?:error: |cat: |lctl: |lnetctl: |bash: |sh: )"),
 )
@@ -33,14 +36,17 @@ _PATTERNS = tuple((name, re.compile(pattern, re.MULTILINE)) for name, pattern in
 
 
 def unread_format(text: str) -> str | None:
-    """Return the name of a format that is known and not read, or None."""
+    """Return the name of a format that is known by its words and not read, or None."""
     head = text[:_HEAD].removeprefix("\ufeff").replace("\r\n", "\n")
     return next((name for name, pattern in _PATTERNS if pattern.search(head)), None)
 
 
-def expected_instead(text: str) -> str:
+def expected_instead(name: str, text: str) -> str:
     """Return what to say was expected where no table fits: it names the format when it is a known one."""
-    name = unread_format(text)
-    if name:
-        return f"a table: this is {name}, which lnetstat does not read yet"
+    last = name.rsplit(".", 1)[-1]
+    format_name = unread_format(text) or (last if last in (known for known, _ in _KNOWN) else None)
+    if format_name:
+        return f"a table: this is {format_name}, which lnetstat does not read yet"
+    if not text.strip():
+        return "a table: the text is empty"
     return "a known table (see `lnetstat tables`); name it with --table"

@@ -45,7 +45,8 @@ def sections(table: str, text: str, keys: tuple[str, ...]) -> dict[str, list[Sec
             found.setdefault(key, []).append(_load(table, key, section, line))
     if not found:
         first = next((line for line in plain.split("\n") if line.strip()), "")
-        raise ParseError(table, 1, first, f"lnetctl's section '{keys[0]}:'")
+        nothing = "" if first else ": the text is empty, lnetctl did not answer or LNet is down"
+        raise ParseError(table, 1, first, f"lnetctl's section '{keys[0]}:'{nothing}")
     return found
 
 

@@ -85,7 +85,7 @@ NET_FIELDS = (
 
 
 class LnetctlPeerRow(NamedTuple):
-    nid: str | None
+    nid: str
     row: int
     primary_nid: str | None
     multi_rail: int | None
@@ -137,7 +137,7 @@ PEER_FIELDS = (
 
 
 class LnetctlRouteRow(NamedTuple):
-    net: str | None
+    net: str
     gateway: str | None
     row: int
     hops: int | None

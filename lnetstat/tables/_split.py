@@ -30,7 +30,7 @@ _LEFT_MARGIN = re.compile(r"^[^\s#-]", re.MULTILINE)  # a sequence's dash may st
 
 def split(name: str, text: str) -> Iterator[tuple[str, str]]:
     """Yield (name, text) of every parameter or section of a text; one-value parameters of a mixed text come together as `tunables`."""
-    if "=" in text:
+    if "=" in text and not name.startswith("params."):  # our captures' lists of module parameters: `routes` is one of lnet's
         first = next((line for line in text[:65536].removeprefix("\ufeff").split("\n") if line.strip()), "")
         if _SYSCTL.match(first):
             yield from _sysctl_parameters(name, text)

@@ -8,8 +8,9 @@ Up to 2.14 `last` is the SUM of the interval's values; since 2.15 it is their ME
 
 `Cur.Count` (in Lustre 1.6 broken over two lines): sum. `Count`, or in narrow windows no count at all: mean. The first sample has only
 names and counts: these rows have `events` alone. With -g one line per interval holds groups `NAME_rq count rate total [reqs]   NAME last
-rate sum [unit]`. rate is cut to a whole number, so it is 0 for slow events. After a counter reset llstat prints negative differences as
-huge unsigned numbers: they are negative here. Rows start_time and elapsed_time are an accident of llstat and are left out.
+rate sum [unit]`; its seconds count from the first line on, so such rows have no time but `seconds` in extra. rate is cut to a whole number:
+0 for slow events. After a counter reset llstat prints negative differences as huge unsigned numbers: they are negative here. Rows
+start_time and elapsed_time are an accident of llstat and are left out.
 """
 
 import re
@@ -67,7 +68,7 @@ class _Reading:
         self.graph = _GRAPH_HEADER in text
         self.sums = "Cur." in text or ("STATS on" in text[:_HEAD] and not re.search(r"^Name\s+(?:Count\s|Rate\s)", text, re.MULTILINE))
 
-    def read(self, number: int, line: str) -> None:
+    def read(self, line: str) -> None:
         words = line.split()
         if ended := _END_OF_INTERVAL.match(line):
             self.time_ns = nanoseconds(ended[1])
@@ -109,18 +110,17 @@ class _Reading:
             stddev=_decimal_or_none(values.get("stddev")),
         )
 
-    def read_graph(self, line: str, start_ns: int | None) -> None:
+    def read_graph(self, line: str) -> None:
         seconds = line.split(None, 1)[0]
         groups = list(_GROUP.finditer(line)) if _WHOLE.match(seconds) else []
         if not groups or _GROUP.sub("", line).split() != [seconds]:
             raise ValueError("SECONDS and groups 'NAME_rq count rate total [reqs]   NAME last rate sum [unit]'")
-        time_ns = None if start_ns is None else start_ns + int(seconds) * 1_000_000_000
         for group in groups:
             count, rate, events = (_whole(word) for word in group.group(2, 3, 4))
             unit = SYNONYMS.get(group[8], group[8]) if group[8] else "reqs"
             last = _whole(group[5]) if group[5] else None
-            extra = {"value_rate": group[6], "value_sum": group[7]} if group[5] else {}
-            self.rows.append(LlstatRow(group[1], time_ns, count, rate, events, unit, last, None, None, None, None, extra))
+            extra = {"seconds": seconds} | ({"value_rate": group[6], "value_sum": group[7]} if group[5] else {})
+            self.rows.append(LlstatRow(group[1], None, count, rate, events, unit, last, None, None, None, None, extra))
 
 
 def parse(text: str) -> Parsed:
@@ -132,17 +132,16 @@ def parse(text: str) -> Parsed:
     lines = text.removeprefix("\ufeff").split("\n")
     body = _body_begins(lines)
     in_graph = False
-    start_ns: int | None = None
     for number, line in enumerate(lines[body:], body + 1):
         if not line.strip() or set(line.strip()) == {"-"}:
             continue
         if line.startswith(_GRAPH_HEADER):
-            in_graph, start_ns = True, reading.time_ns
+            in_graph = True
             continue
         try:
             if len(line) > LONGEST_LINE:
                 raise ValueError("a line of llstat")
-            reading.read_graph(line, start_ns) if in_graph else reading.read(number, line)
+            reading.read_graph(line) if in_graph else reading.read(line)
             if number == len(lines):
                 reading.problems.append(Problem(number, shown(line), CUT))
         except ValueError as error:
@@ -200,7 +199,7 @@ table = Table(
     key=("counter", "snapshot_time_ns"),
     columns=(
         Column("counter", _L, "", Reduce.NONE, "the counter's name; llstat cuts it to 20 or 23 letters in narrow windows"),
-        Column("snapshot_time_ns", _L, "ns", Reduce.NONE, "end of the interval, by the server's clock"),
+        Column("snapshot_time_ns", _L, "ns", Reduce.NONE, "end of the interval, by the server's clock; llstat -g prints none"),
         Column("count", _G, "events", Reduce.NONE, "events in the interval"),
         Column("rate", _G, "events/s", Reduce.NONE, "count by the interval's length, cut to a whole number"),
         Column("events", _C, "events", Reduce.LAST, "events since the reset"),

@@ -78,9 +78,9 @@ def _read_net(flat: dict[str, str]) -> LnetctlNetRow:
 
 
 def _read_peer(flat: dict[str, str]) -> LnetctlPeerRow:
-    if not {"nid", "primary nid"} & flat.keys():
-        raise ValueError("a key 'nid' or 'primary nid'")
     nid = flat.pop("nid", None)
+    if nid is None:
+        raise ValueError("a key 'nid'")
     values = _values(PEER_FIELDS, flat)
     return LnetctlPeerRow._make((nid, 0, *values, flat))
 
@@ -109,7 +109,7 @@ def parse_peer(text: str) -> Parsed:
     problems: list[Problem] = []
     found = sections("lnetctl_peer", text, ("peer",))["peer"]
     rows = [row for section in found for row in _rows(section, problems, "peer ni", _read_peer)]
-    return _parsed(rows, [row.nid or f"?{row.primary_nid}" for row in rows], "lnetctl peer show of Lustre 2.7-2.17", found, problems)
+    return _parsed(rows, [row.nid for row in rows], "lnetctl peer show of Lustre 2.7-2.17", found, problems)
 
 
 def parse_route(text: str) -> Parsed:

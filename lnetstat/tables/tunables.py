@@ -33,11 +33,9 @@ class TunablesRow(NamedTuple):
 
 
 def parse(text: str) -> Parsed:
-    """Parse NAME=VALUE lines or one bare value; ParseError when the text is empty, not printable, or an error message of a tool."""
+    """Parse NAME=VALUE lines or one bare value, which may be empty; ParseError for an error message of a tool and what is not printable."""
     plain = text.removeprefix("\ufeff").replace("\r\n", "\n")
     first = next((line for line in plain.split("\n") if line.strip()), "")
-    if not plain:
-        raise ParseError("tunables", 1, "", "a value, or NAME=VALUE lines: the text is empty")
     if _COMPLAINT.match(first):
         raise ParseError("tunables", 1, first, "a value, not an error message: read the parameter again")
     return _parse_lines(plain) if _LINE.match(first) else _parse_bare(plain)
@@ -47,20 +45,22 @@ def _parse_bare(text: str) -> Parsed:
     value = text.strip()
     if len(value) > LONGEST_VALUE or not value.replace("\n", "").replace("\t", "").isprintable():
         raise ParseError("tunables", 1, value.split("\n", 1)[0], f"one printable value of at most {LONGEST_VALUE} characters")
-    problems = () if text.endswith("\n") else (Problem(1, shown(value), CUT),)
+    problems = () if not text or text.endswith("\n") else (Problem(1, shown(value), CUT),)
     return Parsed((TunablesRow("", _value(value)),), BARE, {}, problems)
 
 
 def _parse_lines(text: str) -> Parsed:
     rows: list[TunablesRow] = []
     problems: list[Problem] = []
+    below = False  # lctl puts a long value, and one of several lines, below its name
     lines = text.split("\n")
     for number, line in enumerate(lines, 1):
         found = _LINE.match(line.strip()) if len(line) <= LONGEST_VALUE else None
-        if found and found[2].isprintable():
+        if found and found[2].replace("\t", " ").isprintable():
             rows.append(TunablesRow(found[1], _value(found[2].strip())))
-        elif rows and rows[-1].value == "" and line.strip().isprintable() and len(line) <= LONGEST_VALUE:
-            rows[-1] = rows[-1]._replace(value=_value(line.strip()))  # lctl puts a long value on the next line
+            below = not found[2].strip()
+        elif below and len(line) <= LONGEST_VALUE and line.strip().replace("\t", " ").isprintable():
+            rows[-1] = rows[-1]._replace(value=_value(f"{rows[-1].value}\n{line.strip()}".strip()))
         elif line.strip():
             problems.append(Problem(number, shown(line), "NAME=VALUE"))
         if number == len(lines) and line.strip():
@@ -86,7 +86,7 @@ def render(parsed: Parsed, layout: str) -> str:
     """Return NAME=VALUE lines, or the bare value of the first row: the inverse of parse()."""
     if layout == BARE:
         return f"{parsed.rows[0].value}\n"
-    return "".join(f"{row.name}={row.value}\n" for row in parsed.rows)
+    return "".join(f"{row.name}=" + ("\n" if "\n" in str(row.value) else "") + f"{row.value}\n" for row in parsed.rows)
 
 
 def looks_like(text: str) -> bool:
