@@ -6,9 +6,6 @@ import stat
 from lnetstat.errors import SourceError
 from lnetstat.model import Source
 
-_PACKED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ")
-_USTAR_AT = 257
-
 
 def open_source(path: str, *, host: str | None = None) -> Source:
     """Return the source that a path stands for: recording folder, archive folder, tar file, one captured file, "-" for standard input.
@@ -16,6 +13,7 @@ def open_source(path: str, *, host: str | None = None) -> Source:
     `host` replaces what an archive or a file says about its host; a recording keeps its own. Raises SourceError when nothing can be read.
     """
     # a node's agent imports this package too: what it does not need (tarfile and its compressors) is imported where it is used
+    from lnetstat.sources._members import is_tar
     from lnetstat.sources.file import open_file, open_stdin
 
     if path == "-":
@@ -24,12 +22,13 @@ def open_source(path: str, *, host: str | None = None) -> Source:
         mode = os.stat(path).st_mode
         if stat.S_ISDIR(mode):
             return _open_folder(path, host)
-        if stat.S_ISREG(mode) and _is_tar(path):
+        if stat.S_ISREG(mode) and is_tar(path):
             return _open_archive(path, host)
         if stat.S_ISREG(mode) or stat.S_ISFIFO(mode):
             return open_file(path, host)
-    except OSError as error:
-        raise SourceError(f"{path}: {error.strerror or error}: expected a recording, an archive, or a captured file") from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise SourceError(f"{path}: {reason}: expected a recording, an archive, or a captured file") from None
     raise SourceError(f"{path}: neither a file nor a folder: expected a recording, an archive, or a captured file")
 
 
@@ -47,14 +46,3 @@ def _open_archive(path: str, host: str | None) -> Source:
     from lnetstat.sources.archive import ArchiveSource
 
     return ArchiveSource(path, host)
-
-
-def _is_tar(path: str) -> bool:
-    """Tell by the content: captured text may have any name. A file of a running kernel has no size and is not touched."""
-    if os.stat(path).st_size == 0:
-        return False
-    import tarfile
-
-    with open(path, "rb") as stream:
-        head = stream.read(_USTAR_AT + 5)
-    return head.endswith(b"ustar") if not head.startswith(_PACKED) else tarfile.is_tarfile(path)

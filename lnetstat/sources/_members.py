@@ -4,23 +4,26 @@ A *container* is one folder or one tar file. survey() lists the files of all con
 one container. Tar files are read as streams, so a compressed one is never unpacked as a whole.
 """
 
+import bz2
 import contextlib
 import gzip
+import io
+import lzma
 import os
 import stat
 import sys
 import tarfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from typing import IO, NamedTuple
+from typing import IO, NamedTuple, cast
 
 from lnetstat.sources._names import archive_stem
 
 MEMBER_BYTES_MAX = 64 << 20
 HELD_BYTES_MAX = 64 << 20
 NESTED_MAX = 3
-BLOCK_BYTES = 2048  # compressed bytes unpacked at a time; a thousand times as many may come of them
-DAMAGE = (OSError, EOFError, tarfile.TarError, zlib.error, ValueError)
+_GZIP, _BZIP2, _XZ = b"\x1f\x8b", b"BZh", b"\xfd7zXZ"
+DAMAGE = (OSError, EOFError, tarfile.TarError, zlib.error, lzma.LZMAError, ValueError)
 
 
 class Container(NamedTuple):
@@ -82,6 +85,36 @@ def survey(path: str, problems: list[str]) -> Iterator[Member]:
             yield Member(Container(path, False), number, file, parts, status.st_size, status.st_mtime_ns, _file_head(file))
 
 
+def _open_tar(stream: IO[bytes]) -> tarfile.TarFile:
+    """Open a tar file as a stream, compressed or not.
+
+    tarfile could unpack by itself, but unpacks a whole block at a time, however much comes of it, and copies the rest at each read. What is
+    opened here holds nothing but `stream`.
+    """
+    head = cast(io.BufferedReader, stream).peek(len(_XZ))
+    unpacked_stream: IO[bytes] = stream
+    if head.startswith(_GZIP):
+        unpacked_stream = cast(IO[bytes], gzip.open(stream))  # noqa: SIM115
+    elif head.startswith(_BZIP2):
+        unpacked_stream = bz2.open(stream)  # noqa: SIM115
+    elif head.startswith(_XZ):
+        unpacked_stream = lzma.open(stream)  # noqa: SIM115
+    return tarfile.open(fileobj=unpacked_stream, mode="r|")
+
+
+def is_tar(path: str) -> bool:
+    """Tell whether a file is a tar file, by its suffix or its content. A file of a running kernel has no size and is not touched."""
+    if archive_stem(os.path.basename(path)):
+        return True
+    if os.stat(path).st_size == 0:
+        return False
+    try:
+        with open(path, "rb") as stream, _open_tar(stream):
+            return True
+    except DAMAGE:
+        return False
+
+
 def _file_head(file: str) -> Callable[[int], bytes]:
     def read(count: int) -> bytes:
         with open(file, "rb") as stream:
@@ -107,7 +140,7 @@ def _survey_tar_file(container: Container, parts: tuple[str, ...], problems: lis
 def _survey_stream(container: Container, stream: IO[bytes], parts: tuple[str, ...], problems: list[str]) -> Iterator[Member]:
     seen = 0
     try:
-        with tarfile.open(fileobj=stream, mode="r|*", bufsize=BLOCK_BYTES) as tar:
+        with _open_tar(stream) as tar:
             for number, info in _regular_files(tar):
                 seen += 1
                 name = path_parts(info.name)
@@ -183,11 +216,10 @@ def _pass(container: Container, wanted: Sequence[Wanted]) -> Iterator[tuple[int,
     """Go once through a tar file and yield position and bytes of the wanted files, whose positions rise. Damage ends it: survey() told."""
     left = {file.number: file for file in wanted}
     with contextlib.ExitStack() as stack, contextlib.suppress(*DAMAGE):
-        stream: IO[bytes] | None = stack.enter_context(open(container.path, "rb"))
+        stream: IO[bytes] = stack.enter_context(open(container.path, "rb"))
         for position in container.inside:
-            stream = _nested(stack.enter_context(tarfile.open(fileobj=stream, mode="r|*", bufsize=BLOCK_BYTES)), position)
-        tar = stack.enter_context(tarfile.open(fileobj=stream, mode="r|*", bufsize=BLOCK_BYTES))
-        for number, info in _regular_files(tar):
+            stream = _nested(stack.enter_context(_open_tar(stream)), position)
+        for number, info in _regular_files(tar := stack.enter_context(_open_tar(stream))):
             file = left.pop(number, None)
             content = tar.extractfile(info) if file else None
             if file and content:
@@ -196,14 +228,17 @@ def _pass(container: Container, wanted: Sequence[Wanted]) -> Iterator[tuple[int,
                 return
 
 
-def _nested(tar: tarfile.TarFile, position: int) -> IO[bytes] | None:
-    return next((tar.extractfile(info) for number, info in _regular_files(tar) if number == position), None)
+def _nested(tar: tarfile.TarFile, position: int) -> IO[bytes]:
+    for number, info in _regular_files(tar):
+        if number == position and (content := tar.extractfile(info)):
+            return content
+    raise EOFError("the tar file became shorter")
 
 
 def _whole(read: Callable[[int], bytes], file: Wanted) -> bytes | None:
     """Return all bytes of a file, unpacked where it is compressed by itself; None beyond 64 MiB or when it is damaged."""
     try:
-        data = read(MEMBER_BYTES_MAX + 1)
+        data = read(min(file.size, MEMBER_BYTES_MAX) + 1)
         if file.gzipped:
             data = unpacked(data)
     except DAMAGE:

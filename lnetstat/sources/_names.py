@@ -4,6 +4,7 @@ Kernel trees are recognised wherever they begin (`…/sys/kernel/debug/lnet/peer
 `debugfs.lnet.peers`, `lnetctl_net_show_v2.yaml`, `lctl_get_param_-n_peers`, `ost.OSS.X.stats` (X stands for `*`), `peers--case.txt`.
 """
 
+import functools
 import re
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -62,6 +63,7 @@ def _kernel_name(parts: Sequence[str]) -> str | None:
     return None
 
 
+@functools.lru_cache(maxsize=1024)
 def _captured_name(file_name: str) -> str | None:
     """Return the name behind what a capture script called its file, or None when the name tells nothing."""
     name = without_stamp(plain_name(file_name).split("--", 1)[0])

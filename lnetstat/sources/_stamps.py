@@ -1,6 +1,7 @@
 """Find the time stamp in a file or folder name, and how exact it is."""
 
 import calendar
+import functools
 import re
 from typing import NamedTuple
 
@@ -23,6 +24,7 @@ class Stamp(NamedTuple):
     end: int
 
 
+@functools.lru_cache(maxsize=1024)
 def find_stamp(name: str) -> Stamp | None:
     """Return the first time stamp in a name: 20261120T112600.462Z, 2026-11-20_11:26, 20261120, epoch seconds. UTC unless it has a zone."""
     found = _CALENDAR.search(name)

@@ -1,6 +1,5 @@
 """Read one text: a captured file, a file of a running kernel, or standard input."""
 
-import errno
 import os
 import stat
 import sys
@@ -48,7 +47,8 @@ def open_file(path: str, host: str | None) -> FileSource:
     found = place(parts)
     snapshot = read_file(path, (found and found.name) or plain_name(parts[-1]).split("--", 1)[0], host or UNKNOWN_HOST)
     if snapshot.state not in (State.OK, State.PARTIAL):
-        raise SourceError(f"{path}: {os.strerror(snapshot.errno)}{_advice(snapshot)}")
+        advice = "run as root, or read a captured copy" if snapshot.state is State.FORBIDDEN else "expected a captured file"
+        raise SourceError(f"{path}: {os.strerror(snapshot.errno)}: {advice}")
     if status.st_size == 0 and snapshot.text:
         return FileSource(snapshot._replace(host=host or short(os.uname().nodename)))
     if path.endswith(".gz"):
@@ -79,7 +79,3 @@ def _unpacked_text(path: str, text: str) -> str:
         return unpacked(text.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape")
     except DAMAGE as error:
         raise SourceError(f"{path}: not a whole gzip file: {error}: unpack it or copy it again") from None
-
-
-def _advice(snapshot: Snapshot) -> str:
-    return {State.FORBIDDEN: ": run as root, or read a captured copy"}.get(snapshot.state, "") if snapshot.errno != errno.ENOENT else ""

@@ -60,7 +60,9 @@ class LowWaterReset:
 
     def close(self) -> None:
         """Give the right back; the marks keep what was last written."""
-        os.close(self._lock)
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
 
 
 def _take_lock(path: str) -> int:
