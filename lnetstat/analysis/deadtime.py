@@ -13,7 +13,7 @@ import numpy as np
 from lnetstat.analysis import folding, pings, refine, vetting
 from lnetstat.analysis.folding import Candidate
 from lnetstat.analysis.normalise import Normalised, normalise, stack, standardise
-from lnetstat.analysis.rates import Rates
+from lnetstat.analysis.rates import Rates, smoothed
 from lnetstat.analysis.results import DeadTime, FloatArray, Interval
 from lnetstat.analysis.vetting import Box, Prefix, Vetted
 
@@ -62,6 +62,7 @@ def dead_time(
     `exact_periods_s`: periods known from tunables, for the test of epoch alignment; `ping_interval_s`: the recorded setting, which
     decides whether a record is long enough to say "no".
     """
+    sources = [smoothed(rates) for rates in sources]
     reason = _cannot_tell(sources)
     if reason:
         return _no_answer(label, reason)
@@ -120,7 +121,8 @@ def _explain(series: Normalised, ping_rates: Rates | None) -> tuple[Found | None
         guided = _guided(series, ping_rates, test, found)
         found = guided if guided is not None else found
     if found is None or found.score <= DECLARED_SCORE:
-        followed = _followed(series, ping_rates)
+        coincident = test is not None and test.z > COINCIDENT_Z
+        followed = _followed(series, ping_rates if coincident else None)
         if followed is not None and (found is None or followed.score > found.score):
             found = followed
     return found, test

@@ -96,6 +96,48 @@ def on_times(source: Rates, time_s: FloatArray, interval_s: FloatArray) -> Float
     return np.where(near, amount / interval_s, np.nan)
 
 
+def smoothed(source: Rates, *, longest_s: float = 2.0) -> Rates:
+    """Return the rates over longer intervals where the load comes in lumps: a megabyte now and then is no dip in between.
+
+    Samples are joined in pairs until fewer than a fifth of them lie below a tenth of the local mean, at most up to `longest_s`. Loads
+    that are low for long do not change by that and stay as they are.
+    """
+    if source.rate.size < 60 or source.dt_s >= longest_s:
+        return source
+    coarsest = _joined(source, max(2, round(longest_s / source.dt_s)))
+    lumpy = _empty_share(source)
+    if lumpy < 0.2 or _empty_share(coarsest) > 0.5 * lumpy:
+        return source
+    factor, joined = 1, source
+    while _empty_share(joined) >= 0.2 and joined.dt_s * 2 <= longest_s * 1.01:
+        factor *= 2
+        joined = _joined(source, factor)
+    return joined
+
+
+def _empty_share(source: Rates) -> float:
+    """Return the share of samples below a tenth of the mean over 30 s, where anything runs."""
+    size = max(3, round(30 / source.dt_s))
+    if source.rate.size < size:
+        size = max(1, source.rate.size)
+    total = np.concatenate(([0.0], np.cumsum(source.rate)))
+    first = np.clip(np.arange(source.rate.size) - size // 2, 0, source.rate.size - size)
+    mean = (total[first + size] - total[first]) / size
+    busy = mean > 0.12 * float(np.percentile(mean, 90))
+    return float((source.rate[busy] < 0.1 * mean[busy]).mean()) if busy.any() else 0.0
+
+
+def _joined(source: Rates, factor: int) -> Rates:
+    """Return the means over cells of `factor` samples; a cell with a gap inside keeps the length that was sampled."""
+    cell = np.floor((source.time_s - source.time_s[0]) / (factor * source.dt_s) + 0.5 / factor).astype(np.int64)
+    number, index = np.unique(cell, return_inverse=True)
+    parts = (source.interval_s, source.rate * source.interval_s, source.time_s * source.interval_s)
+    length, amount, middle = (np.asarray(np.bincount(index, part, number.size), dtype=np.float64) for part in parts)
+    middle = middle / length
+    whole = length >= 0.5 * factor * source.dt_s
+    return Rates(middle[whole], amount[whole] / length[whole], length[whole], factor * source.dt_s, source.resets, source.gaps)
+
+
 def _clean(time_s: npt.ArrayLike, value: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
     """Return sorted, finite samples with strictly increasing stamps."""
     stamps, values = np.asarray(time_s, dtype=np.float64), np.asarray(value, dtype=np.float64)

@@ -109,8 +109,8 @@ class CreditUse(NamedTuple):
     `required_p99`: 99th time percentile of credits in use or waiting, from samples. `fraction_time_oversubscribed`: share of the
     time sampled below 0; `fraction_windows`: share of the intervals whose own minimum was below 0, only where low-water marks were
     reset after each read. `waiting_max`: messages that waited at once (0: none ever). `first_low_ns`, `last_low_ns`: when it was
-    seen below 0 for the first and the last time. `dead_time_share`: share of the oversubscribed time that lies inside dips or
-    bursts, None where none are known.
+    seen below 0 for the first and the last time in the record; `low_at_start`: the mark was below 0 already when the record began.
+    `dead_time_share`: share of the samples below 0 that lie inside dips or bursts, None where none are known.
     """
 
     host: str
@@ -131,6 +131,7 @@ class CreditUse(NamedTuple):
     last_low_ns: int | None
     resets: int
     dead_time_share: float | None
+    low_at_start: bool = False
 
 
 class CreditSeries(NamedTuple):

@@ -1,0 +1,222 @@
+"""From results to findings: one sentence each, with numbers, what to do, and where to read on. Worst first; the worst row is named."""
+
+from collections.abc import Iterable
+
+from lnetstat.analysis.credits import badness
+from lnetstat.analysis.results import CreditUse, DeadTime, PingBursts
+from lnetstat.analysis.wording import CREDITS, PING_ADVICE, PING_REFERENCE, clock, counted, percent, seconds, stamp
+from lnetstat.model import Finding, Severity
+
+SEVERE_LOSS = 0.01
+LONG_FRACTION = 0.05
+_SEVERITY = {"touched": Severity.INFO, "intermittent": Severity.WARNING, "sustained": Severity.CRITICAL}
+
+
+def of_dead_time(verdicts: Iterable[DeadTime], begin_ns: int, end_ns: int) -> list[Finding]:
+    """Return a finding per signal with dips, and one for all signals that were too short or too coarse to tell."""
+    found = [_dips(each) for each in verdicts if each.detected or each.recurrent]
+    unsure = [each for each in verdicts if each.verdict == "cannot_tell"]
+    if unsure:
+        first = unsure[0]
+        rest = f" ({counted(len(unsure) - 1, 'other signal')} likewise)" if len(unsure) > 1 else ""
+        found.append(
+            Finding(
+                "cannot_tell",
+                Severity.INFO,
+                _where(first),
+                begin_ns,
+                end_ns,
+                {"signals": [[each.host, each.signal, each.reason] for each in unsure[:50]]},
+                f"cannot tell whether {_where(first)} has periodic dead time: {first.reason}{rest}",
+                "Record longer (at least 6 ping intervals, better 20), sample faster than a fifth of a dip, while there is load.",
+                "six cycles are the least that can be told from chance",
+            )
+        )
+    return found
+
+
+def _where(each: DeadTime) -> str:
+    return f"{each.signal} of {each.host}" if each.host else each.signal
+
+
+def _dips(each: DeadTime) -> Finding:
+    period, duration, depth = each.period_s or 0.0, each.duration_s or 0.0, each.depth or 0.0
+    lost, gross = each.lost_fraction or 0.0, each.lost_fraction_gross or 0.0
+    how_deep = (
+        f"by {percent(depth)}" if each.depth_resolved else f"by {percent(depth)} if they last that long (samples are longer than dips)"
+    )
+    word = "dips" if each.detected else "dips again and again, not quite periodically,"
+    again = (
+        f"every {period:.4g} s" if each.gap_cv is None else f"every {seconds(period)} on average (spacing varies by {percent(each.gap_cv)})"
+    )
+    because = {
+        "ping": f"; the dips coincide with the pings ({each.ping_z or 0:.0f} sigma above chance)",
+        "other": "; they do not coincide with the pings: look for a cron job, a flusher, monitoring",
+        "unknown": f"; no ping counters to compare with, consistent with a ping interval of {period:.3g} s",
+    }.get(each.cause, "")
+    aligned = (
+        f"; in step with the clock at multiples of {each.epoch_hypothesis_s:g} s" if each.epoch_aligned and each.epoch_hypothesis_s else ""
+    )
+    first, last = (each.incidents[0][0], each.incidents[-1][1]) if each.incidents else (0.0, 0.0)
+    severe = each.detected and max(lost, gross / 2) >= SEVERE_LOSS
+    return Finding(
+        "dead_time",
+        Severity.CRITICAL if severe else Severity.WARNING,
+        _where(each),
+        round(first * 1e9),
+        round(last * 1e9),
+        {
+            "period_s": each.period_s,
+            "period_err_s": each.period_err_s,
+            "duration_s": each.duration_s,
+            "depth": each.depth,
+            "lost_fraction": each.lost_fraction,
+            "lost_fraction_gross": each.lost_fraction_gross,
+            "cause": each.cause,
+            "ping_z": each.ping_z,
+            "chance": each.chance,
+            "score": each.score,
+            "incidents": len(each.incidents),
+        },
+        f"{_where(each)} {word} {again} for {seconds(duration)}, {how_deep}: {percent(lost)} of the bytes lost "
+        f"({percent(gross)} before catching up), {counted(len(each.incidents), 'incident')} from {stamp(first * 1e9)} "
+        f"to {clock(last * 1e9)}"
+        f"{because}{aligned}",
+        PING_ADVICE
+        if each.cause == "ping"
+        else "Find what runs at this period: compare the incidents' times with cron, flushers, monitoring, pings.",
+        PING_REFERENCE,
+    )
+
+
+def of_bursts(bursts: list[PingBursts], dead_time: DeadTime) -> list[Finding]:
+    """Return one finding per host: its best ping or message series with all phase groups. Never a verdict on dead time."""
+    found = []
+    for host in dict.fromkeys(each.host for each in bursts):
+        own = [each for each in bursts if each.host == host]
+        # obd_ping counts pings and nothing else; message counters hold the same bursts.
+        exact = [each for each in own if each.signal == "obd_ping" or each.signal == "ping_rate"]
+        groups = [each for each in exact or own if each.signal == (exact or own)[0].signal]
+        groups.sort(key=lambda each: each.size, reverse=True)
+        main = groups[0]
+        noun = "ping" if exact else "message"
+        others = f"; {counted(len(groups) - 1, 'smaller group')} with a phase of their own" if len(groups) > 1 else ""
+        follow = "" if dead_time.detected else "; throughput was not seen to dip with them"
+        place = f"{main.signal} of {host}" if host else main.signal
+        found.append(
+            Finding(
+                "ping_burst",
+                Severity.INFO,
+                place,
+                round(main.incidents[0][0] * 1e9),
+                round(main.incidents[-1][1] * 1e9),
+                {
+                    "host": host,
+                    "signal": main.signal,
+                    "period_s": main.period_s,
+                    "gap_cv": main.gap_cv,
+                    "periodic": main.periodic,
+                    "bursts": len(main.onsets_s),
+                    "size": main.size,
+                    "peak_rate": main.peak_rate,
+                    "base_rate": main.base_rate,
+                    "groups": len(groups),
+                },
+                f"{place}: {len(main.onsets_s)} bursts of about {counted(main.size, noun)}, every {seconds(main.period_s)} on average "
+                f"(spacing varies by {percent(main.gap_cv)}), up to {main.peak_rate:,.0f}/s against {main.base_rate:,.0f}/s between them, "
+                f"first at {clock(main.onsets_s[0] * 1e9)} UTC{others}{follow}",
+                PING_ADVICE,
+                PING_REFERENCE,
+            )
+        )
+    return found
+
+
+def of_credits(used: list[CreditUse], begin_ns: int, end_ns: int) -> list[Finding]:
+    """Return one finding per host and resource that ran out: the worst row named, the others counted by grade."""
+    found = []
+    ran_out = [use for use in used if use.grade != "never"]
+    for host, resource in dict.fromkeys((use.host, use.resource) for use in ran_out):
+        own = sorted((use for use in ran_out if (use.host, use.resource) == (host, resource)), key=badness, reverse=True)
+        worst, guide = own[0], CREDITS[resource]
+        severity = _SEVERITY[worst.grade]
+        brief = worst.fraction_time_oversubscribed < LONG_FRACTION and worst.spell_max_s < 1
+        if worst.grade == "sustained" and brief:
+            severity = Severity.WARNING
+        if worst.grade == "touched" and worst.waiting_max > worst.limit:
+            severity = Severity.WARNING  # samples are blind to short queues: a mark this low is no detail
+        found.append(
+            Finding(
+                guide.kind,
+                severity,
+                f"{guide.holder} {worst.subject}{' on ' + host if host else ''}",
+                worst.first_low_ns or begin_ns,
+                worst.last_low_ns or end_ns,
+                _evidence(worst, own),
+                _credit_message(worst, own),
+                guide.advice,
+                guide.reference,
+            )
+        )
+    return found
+
+
+def _evidence(worst: CreditUse, own: list[CreditUse]) -> dict[str, object]:
+    evidence: dict[str, object] = {name: value for name, value in worst._asdict().items() if name not in ("first_low_ns", "last_low_ns")}
+    return evidence | {"rows": len(own), "subjects": list(dict.fromkeys(use.subject for use in own))[:20]}
+
+
+def _credit_message(worst: CreditUse, own: list[CreditUse]) -> str:
+    guide = CREDITS[worst.resource]
+    place = f"{guide.holder} {worst.subject}{' on ' + worst.host if worst.host else ''}"
+    if worst.table == "nis":
+        place += f" (row {worst.row})"
+    parts = [f"{place}: {counted(worst.waiting_max, 'message')} waited beyond its {worst.limit} {guide.noun}"]
+    if worst.first_low_ns is not None:
+        parts.append(f"since {clock(worst.first_low_ns)} UTC")
+    if worst.low_at_start:
+        parts.append("low already before the record began")
+    parts.append(f"low-water {worst.low_water}")
+    if worst.fraction_windows is not None:
+        parts.append(f"below 0 in {percent(worst.fraction_windows)} of the intervals")
+    if worst.fraction_time_oversubscribed > 0:
+        parts.append(f"sampled below 0 {percent(worst.fraction_time_oversubscribed)} of the time")
+    else:
+        parts.append("never caught below 0 by a sample")
+    parts.append(f"wanted {worst.required_peak} at the peak, {worst.required_p99:.0f} for 99 % of the time")
+    tail = _others(own[1:], guide.holder)
+    return ", ".join(parts) + tail
+
+
+def _others(rest: list[CreditUse], holder: str) -> str:
+    if not rest:
+        return ""
+    grades = [use.grade for use in rest]
+    told = ", ".join(f"{grades.count(grade)} {grade}" for grade in ("sustained", "intermittent", "touched") if grade in grades)
+    return f"; {counted(len(rest), f'other {holder}')} ran out too ({told})"
+
+
+def in_order(found: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return findings without repetitions, worst first; of equal severity causes stand before symptoms."""
+    rank = {
+        kind: place
+        for place, kind in enumerate(
+            (
+                "dead_time",
+                "first_exhausted",
+                "oversubscribed_peers",
+                "oversubscribed_rtr_credits",
+                "oversubscribed_buffers",
+                "oversubscribed_nis",
+                "route_down",
+                "ni_unhealthy",
+                "peer_down",
+                "drops",
+                "ping_burst",
+                "data_gap",
+                "cannot_tell",
+            )
+        )
+    }
+    unique = {(each.kind, each.subject, each.message): each for each in found}
+    return tuple(sorted(unique.values(), key=lambda each: (-each.severity, rank.get(each.kind, 99), each.begin_ns)))

@@ -1,0 +1,329 @@
+"""What is down, dropped or missing: peers, routes and interfaces, dropped messages, gaps in the data."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from lnetstat.analysis.rates import typical_interval
+from lnetstat.analysis.results import HostQuality, Interval
+from lnetstat.analysis.wording import and_others, clock, counted, percent, seconds
+from lnetstat.frames import Frames
+from lnetstat.model import Finding, Severity
+
+LNET_FILES = ("peers", "nis", "buffers", "stats", "routes", "routers")
+HEALTHY = 1000  # lnet/lib-types.h: LNET_MAX_HEALTH_VALUE
+
+
+class Spell(NamedTuple):
+    """One thing that was bad: when it was first and last seen so, in ns, the share of its samples, and whether it was good afterwards."""
+
+    subject: str
+    begin_ns: int
+    end_ns: int
+    share: float
+    recovered: bool
+
+
+def findings_of(frames: Frames, quality: tuple[HostQuality, ...]) -> list[Finding]:
+    """Return everything that is or was down, dropped or missing, at most one finding per kind and host."""
+    found: list[Finding] = []
+    found += _spell_findings(frames.tables.get("peers"), ["nid"], lambda t: t["state"] == "down", _peer_down)
+    found += _spell_findings(frames.tables.get("routes"), ["net", "router"], lambda t: t["state"] == "down", _route_down)
+    found += _spell_findings(frames.tables.get("nis"), ["nid"], lambda t: t["status"] == "down", _ni_down)
+    found += _spell_findings(frames.tables.get("lnetctl_net"), ["nid"], _ni_sick, _ni_unhealthy)
+    found += _routing_changes(frames.facts)
+    found += _drops(frames.tables.get("lnet_stats"))
+    found += _vanished(frames.states)
+    found += _gaps(quality)
+    found += _mark_resets(frames.tables.get("peers"))
+    return found
+
+
+def _spell_findings(
+    table: pd.DataFrame | None,
+    key: list[str],
+    is_bad: Callable[[pd.DataFrame], "pd.Series[Any]"],
+    finding: Callable[[str, list[Spell]], Finding],
+) -> list[Finding]:
+    if table is None or table.empty:
+        return []
+    bad = is_bad(table).fillna(False).to_numpy(bool)
+    if not bad.any():
+        return []
+    found = []
+    for host in table.loc[bad, "host"].unique():
+        own = (table["host"] == host).to_numpy(bool)
+        concerned = table[own & bad].groupby(key, observed=True)["time_ns"].agg(["min", "max", "size"])
+        everything = table[own].groupby(key, observed=True)["time_ns"].agg(["max", "size"])
+        spells = []
+        for name, row in concerned.iterrows():
+            parts = name if isinstance(name, tuple) else (name,)
+            total = everything.loc[name]
+            subject = " via ".join(str(part) for part in parts)
+            spells.append(
+                Spell(subject, int(row["min"]), int(row["max"]), float(row["size"] / total["size"]), bool(total["max"] > row["max"]))
+            )
+        spells.sort(key=lambda spell: (spell.recovered, spell.begin_ns - spell.end_ns))
+        found.append(finding(str(host), spells))
+    return found
+
+
+def _when(spell: Spell) -> str:
+    if spell.share >= 1:
+        return "during the whole record"
+    if spell.recovered:
+        return f"between {clock(spell.begin_ns)} and {clock(spell.end_ns)} UTC"
+    return f"since {clock(spell.begin_ns)} UTC and to the end of the record"
+
+
+def _spell_finding(
+    kind: str, severity: Severity, host: str, spells: list[Spell], what: str, noun: str, advice: str, reference: str
+) -> Finding:
+    worst = spells[0]
+    evidence = {"host": host, "subjects": [spell.subject for spell in spells[:20]], "count": len(spells), "share": worst.share}
+    begin, end = min(spell.begin_ns for spell in spells), max(spell.end_ns for spell in spells)
+    message = f"{what} {_when(worst)}{and_others(len(spells) - 1, noun)}"
+    return Finding(kind, severity, f"{worst.subject} on {host}", begin, end, evidence, message, advice, reference)
+
+
+def _peer_down(host: str, spells: list[Spell]) -> Finding:
+    # Down all the time is how a node that was taken out looks; a minute without a client is normal, half a minute without a router is not.
+    lasting = any(spell.share < 1 and (not spell.recovered or spell.end_ns - spell.begin_ns > 30e9) for spell in spells)
+    severity = Severity.WARNING if lasting else Severity.INFO
+    return _spell_finding(
+        "peer_down",
+        severity,
+        host,
+        spells,
+        f"peer {spells[0].subject} was down, seen from {host},",
+        "peer",
+        "Is the node up, its link, its LNet? A down router takes its routes with it.",
+        "lnet/lnet/router.c; column state of the file peers",
+    )
+
+
+def _route_down(host: str, spells: list[Spell]) -> Finding:
+    severity = Severity.WARNING if spells[0].recovered else Severity.CRITICAL
+    return _spell_finding(
+        "route_down",
+        severity,
+        host,
+        spells,
+        f"the route to {spells[0].subject} was down on {host}",
+        "route",
+        "Traffic to that network uses the other routers or none. Check the router's LNet, its interfaces on both sides, and routing there.",
+        "lnet/lnet/router.c: lnet_is_route_alive(); file routes",
+    )
+
+
+def _ni_down(host: str, spells: list[Spell]) -> Finding:
+    return _spell_finding(
+        "ni_unhealthy",
+        Severity.WARNING if spells[0].recovered else Severity.CRITICAL,
+        host,
+        spells,
+        f"interface {spells[0].subject} of {host} was down",
+        "interface",
+        "Check the link and the cable; `lnetctl net show -v 3` shows fatal_error and the error counts.",
+        "column status of the file nis; the health value may stay 1000 when a link is down (measured on 2.17)",
+    )
+
+
+def _ni_sick(table: pd.DataFrame) -> "pd.Series[Any]":
+    sick = (table["fatal_error"].fillna(0) > 0) | (table["health_value"].fillna(HEALTHY) < HEALTHY)
+    # 0@lo always shows 0 and is never sick.
+    return sick & (table["nid"].astype(str) != "0@lo") & table["nid"].notna()
+
+
+def _ni_unhealthy(host: str, spells: list[Spell]) -> Finding:
+    return _spell_finding(
+        "ni_unhealthy",
+        Severity.WARNING,
+        host,
+        spells,
+        f"interface {spells[0].subject} of {host} reported errors (health below {HEALTHY} or a fatal error)",
+        "interface",
+        "LNet avoids it while others are healthier. Look at the error counts of `lnetctl net show -v 3` and at the fabric.",
+        "LNet Health (Lustre 2.12 and later); lnet/lnet/lib-msg.c: lnet_handle_local_failure()",
+    )
+
+
+def _routing_changes(facts: pd.DataFrame) -> list[Finding]:
+    if facts.empty:
+        return []
+    found = []
+    for host, own in facts[(facts["table"] == "routes") & (facts["fact"] == "routing")].groupby("host", observed=True):
+        own = own.sort_values("time_ns", kind="stable")
+        changed = own[own["value"] != own["value"].shift()]
+        if len(changed) < 2 or not (changed["value"] == "enabled").any():
+            continue
+        steps = list(zip(changed["value"].astype(str), changed["time_ns"].astype(int), strict=True))
+        path = ", ".join(f"{value} at {clock(time_ns)}" for value, time_ns in steps[1:7])
+        found.append(
+            Finding(
+                "route_down",
+                Severity.INFO if steps[-1][0] == "enabled" else Severity.CRITICAL,
+                f"routing on {host}",
+                steps[1][1],
+                steps[-1][1],
+                {"host": str(host), "steps": [list(step) for step in steps[:50]]},
+                f"routing on {host} did not stay enabled: {path} UTC{' …' if len(steps) > 7 else ''}",
+                "Somebody switched routing or LNet. Once on again, routes stay down for alive_router_check_interval and a ping timeout.",
+                "lnet/lnet/router.c; first line of the file routes",
+            )
+        )
+    return found
+
+
+def _drops(stats: pd.DataFrame | None) -> list[Finding]:
+    if stats is None or stats.empty:
+        return []
+    found = []
+    for host, own in stats.groupby("host", observed=True, sort=False):
+        own = own.sort_values("time_ns", kind="stable")
+        lost = {}
+        for column in ("drop_count", "errors"):
+            steps = np.diff(own[column].to_numpy(np.float64, na_value=np.nan))
+            lost[column] = float(np.nansum(steps[steps > 0]))
+        if not any(lost.values()):
+            continue
+        grown = own[(own["drop_count"].diff() > 0) | (own["errors"].diff() > 0)]["time_ns"]
+        found.append(
+            Finding(
+                "drops",
+                Severity.WARNING,
+                str(host),
+                int(grown.iloc[0]),
+                int(grown.iloc[-1]),
+                {"host": str(host)} | lost,
+                f"{host} dropped {counted(lost['drop_count'], 'message')} and counted {counted(lost['errors'], 'error')}, "
+                f"first at {clock(grown.iloc[0])} UTC",
+                "Drops come with peers that vanish, routes that are down, and buffers freed while routing is switched off.",
+                "file stats: drop_count, errors; lnet/lnet/lib-msg.c",
+            )
+        )
+    return found
+
+
+def _vanished(states: pd.DataFrame) -> list[Finding]:
+    """Files that were there and then were not: LNet was unloaded, or the node was restarted."""
+    if states.empty:
+        return []
+    found = []
+    files = states[states["name"].isin(LNET_FILES)]
+    for host, own in files.groupby("host", observed=True, sort=False):
+        gone = own[own["state"] == "absent"]
+        there = own[own["state"] == "ok"]
+        if gone.empty or there.empty or gone["time_ns"].max() < there["time_ns"].min():
+            continue
+        begin, end = int(gone["time_ns"].min()), int(gone["time_ns"].max())
+        back = there["time_ns"].max() > end
+        ending = f"to {clock(end)} UTC" if back else "to the end of the record"
+        found.append(
+            Finding(
+                "data_gap",
+                Severity.WARNING if back else Severity.CRITICAL,
+                str(host),
+                begin,
+                end,
+                {"host": str(host), "files": sorted(str(name) for name in gone["name"].unique()), "came_back": bool(back)},
+                f"LNet's files were absent on {host} from {clock(begin)} {ending}: LNet was not loaded, its counters and marks start anew",
+                "Expected if somebody unloaded LNet or restarted the node; else look into the kernel log of that time.",
+                "ENOENT for the whole directory; measured on 2.17 with lustre_rmmod",
+            )
+        )
+    return found
+
+
+def _gaps(quality: tuple[HostQuality, ...]) -> list[Finding]:
+    found = []
+    for host in quality:
+        missing = sum(stop - start for start, stop in host.gaps)
+        length = (host.end_ns - host.begin_ns) / 1e9
+        if not host.gaps or length <= 0:
+            continue
+        longest = max(host.gaps, key=lambda gap: gap[1] - gap[0])
+        found.append(
+            Finding(
+                "data_gap",
+                Severity.WARNING if missing > 0.1 * length else Severity.INFO,
+                host.host or "data",
+                round(longest[0] * 1e9),
+                round(longest[1] * 1e9),
+                {"host": host.host, "gaps": len(host.gaps), "missing_s": missing},
+                f"{counted(len(host.gaps), 'gap')} in the samples{' of ' + host.host if host.host else ''}: {seconds(missing)} of "
+                f"{seconds(length)} ({percent(missing / length)}) missing, the longest at {clock(longest[0] * 1e9)} UTC",
+                "Nothing is said about what happened inside gaps.",
+                "steps over more than 5 typical intervals",
+            )
+        )
+    return found
+
+
+def _mark_resets(peers: pd.DataFrame | None) -> list[Finding]:
+    """Low-water marks that rise: somebody wrote to the file, or LNet started anew. From then on they tell of a shorter time."""
+    if peers is None or peers.empty:
+        return []
+    found = []
+    plain = peers[~peers["low_water_reset"]].sort_values("time_ns", kind="stable")
+    rises = plain.groupby(["host", "nid", "row"], observed=True, sort=False)["tx_credits_min"].diff() > 0
+    for host, own in plain[rises].groupby("host", observed=True):
+        if own.empty:
+            continue
+        last = int(own["time_ns"].max())
+        found.append(
+            Finding(
+                "data_gap",
+                Severity.INFO,
+                f"low-water marks on {host}",
+                int(own["time_ns"].min()),
+                last,
+                {"host": str(host), "rises": len(own)},
+                f"low-water marks of {counted(own['nid'].nunique(), 'peer')} on {host} rose, last at {clock(last)} UTC: they were reset",
+                "Somebody wrote to the file peers, or peers or LNet were created anew. Marks are exact only since the last reset.",
+                "a write of anything to peers or nis resets min (measured on 2.17)",
+            )
+        )
+    return found
+
+
+def quality_of(frames: Frames) -> tuple[HostQuality, ...]:
+    """Return what each host's data looks like, from the file that was read most often."""
+    if frames.states.empty:
+        return ()
+    found = []
+    for host, own in frames.states.groupby("host", observed=True, sort=False):
+        counts = own["name"].value_counts()
+        usual = own.loc[own["name"] == counts.index[0], "time_ns"]
+        known = own[own["name"].isin(LNET_FILES)]
+        states = {str(state): int(count) for state, count in (known if len(known) else own)["state"].value_counts().items()}
+        found.append(quality_from(str(host), usual.to_numpy(np.int64), states))
+    return tuple(found)
+
+
+def _dense(stamps: "np.typing.NDArray[np.int64]") -> "np.typing.NDArray[np.int64]":
+    """Leave out single snapshots long before and after the series proper, as archives hold them: no gap lies between."""
+    typical = typical_interval(stamps / 1e9)
+    breaks = np.flatnonzero(np.diff(stamps) > max(5 * typical, 2.0) * 1e9)
+    few = max(3, stamps.size // 50)
+    while breaks.size and breaks[0] + 1 <= few < stamps.size // 2:
+        stamps, breaks = stamps[breaks[0] + 1 :], breaks[1:] - breaks[0] - 1
+    while breaks.size and stamps.size - breaks[-1] - 1 <= few < stamps.size // 2:
+        stamps, breaks = stamps[: breaks[-1] + 1], breaks[:-1]
+    return stamps
+
+
+def quality_from(host: str, time_ns: "np.typing.NDArray[np.int64]", states: dict[str, int], resets: int = 0) -> HostQuality:
+    """Return what samples at these times look like."""
+    stamps = _dense(np.sort(time_ns))
+    time_s = stamps / 1e9
+    typical = typical_interval(time_s)
+    steps = np.diff(time_s)
+    gaps: tuple[Interval, ...] = ()
+    if typical > 0:
+        at = np.flatnonzero(steps > max(5 * typical, 2.0))
+        gaps = tuple((float(time_s[index]), float(time_s[index + 1])) for index in at)
+    worst = float(np.percentile(steps, 99)) if steps.size else 0.0
+    return HostQuality(host, int(stamps[0]), int(stamps[-1]), int(stamps.size), typical, worst, gaps, resets, states)
