@@ -4,6 +4,7 @@ The command line checks what the user said and becomes this loop in a process of
 that a router carries the standard library only.
 """
 
+import contextlib
 import json
 import os
 import signal
@@ -121,7 +122,8 @@ class Agent:
         yield "self.sent", sum(sink.sent for sink in carbons)
         yield "self.resent", sum(sink.resent for sink in carbons)
         yield "self.lost", sum(sink.dropped + sink.refused for sink in carbons)
-        yield "self.rss_bytes", rss_bytes()
+        with contextlib.suppress(OSError):  # hidden by the kernel's settings: a gap, and no reason to stop
+            yield "self.rss_bytes", rss_bytes()
 
     def _tell_states(self, snapshots: Sequence[Snapshot]) -> None:
         """Say once per file and cause why it cannot be read, and once that it can be again."""
