@@ -103,13 +103,15 @@ def kinds(series: int = SERIES_MAX, metrics: Sequence[Metric] = METRICS) -> list
 
 def sizing_table(series: int = SERIES_MAX, nodes: Sequence[int] = NODES) -> str:
     """Return the bytes that whisper takes at most, per node and for several numbers of nodes, as a text table."""
-    head = f"{'series of a node':<16}  {'retentions':<21}  {'each':>8}" + "".join(f"  {_nodes(count):>10}" for count in nodes)
+    head = f"{'series of a node':<19}  {'retentions':<21}  {'each':>8}" + "".join(f"  {_nodes(count):>10}" for count in nodes)
     lines = [head]
     for kind in kinds(series):
         cells = "".join(f"  {_size(kind.bytes_per_node * count):>10}" for count in nodes)
-        lines.append(f"{kind.series:>3} {kind.name:<12}  {kind.retentions:<21}  {_size(file_bytes(kind.retentions)):>8}{cells}")
+        lines.append(f"{kind.series:>3} {kind.name:<15}  {kind.retentions:<21}  {_size(file_bytes(kind.retentions)):>8}{cells}")
     total = sum(kind.bytes_per_node for kind in kinds(series))
-    lines.append(f"{series:>3} {'together':<12}  {'':<21}  {'':>8}" + "".join(f"  {_size(total * count):>10}" for count in nodes))
+    lines.append(f"{series:>3} {'together':<15}  {'':<21}  {'':>8}" + "".join(f"  {_size(total * count):>10}" for count in nodes))
+    top = file_bytes(RETENTIONS_TOP) * sum(".top." in metric.pattern for metric in METRICS)
+    lines.append(f"Each further peer that becomes one of the worst adds {_size(top)}; its files may go when they are two days old.")
     return "\n".join(lines)
 
 
