@@ -165,7 +165,7 @@ class Agent:
 
 def rss_bytes() -> int:
     """Return this process's resident memory."""
-    with open("/proc/self/statm", encoding="ascii") as file:
+    with open("/proc/self/statm", "rb") as file:
         return int(file.read().split()[1]) * PAGE_BYTES
 
 
