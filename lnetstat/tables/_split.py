@@ -31,12 +31,13 @@ _LEFT_MARGIN = re.compile(r"^[^\s#-]", re.MULTILINE)  # a sequence's dash may st
 def split(name: str, text: str) -> Iterator[tuple[str, str]]:
     """Yield (name, text) of every parameter or section of a text; one-value parameters of a mixed text come together as `tunables`."""
     if "=" in text and not name.startswith("params."):  # our captures' lists of module parameters: `routes` is one of lnet's
-        first = next((line for line in text[:65536].removeprefix("\ufeff").split("\n") if line.strip()), "")
+        plain = text.removeprefix("\ufeff")
+        first = next((line for line in plain[:65536].split("\n") if line.strip()), "")
         if _SYSCTL.match(first):
-            yield from _sysctl_parameters(name, text)
+            yield from _sysctl_parameters(name, plain)
             return
-        if _PARAMETER.match(first) or _begins_with_junk(text):
-            yield from _lctl_parameters(name, text)
+        if _PARAMETER.match(first) or _begins_with_junk(plain):
+            yield from _lctl_parameters(name, plain)
             return
     elif _SECTION.match(text.removeprefix("\ufeff").lstrip("\r\n")):
         yield from _lnetctl_documents(name, text)
@@ -51,7 +52,7 @@ def _begins_with_junk(text: str) -> bool:
 
 def _lctl_parameters(name: str, text: str) -> Iterator[tuple[str, str]]:
     starts = list(_PARAMETER.finditer(text))
-    if head := text[: starts[0].start()].strip("\ufeff\r\n\t "):
+    if head := text[: starts[0].start()].strip():
         yield name, head + "\n"
     values = []
     for at, start in enumerate(starts):
@@ -61,11 +62,8 @@ def _lctl_parameters(name: str, text: str) -> Iterator[tuple[str, str]]:
             yield (about[1] if about else name), body
         elif _is_one_value(start[1], body):
             values.append(f"{start[1]}={body.lstrip() if body.strip() else body}")
-        elif body.strip():
-            yield start[1], re.sub(r"\A\r?\n", "", body)
-        # A name without a text: the file is there and empty, and lctl of that release prints its name all the same.
-        else:
-            yield start[1], ""
+        else:  # lctl of some releases prints the name of an empty file too: its text is empty then
+            yield start[1], re.sub(r"\A\r?\n", "", body) if body.strip() else ""
     if values:
         yield ("tunables" if len(values) < len(starts) else name), "".join(values)
 
@@ -76,7 +74,7 @@ def _is_one_value(parameter: str, body: str) -> bool:
 
 def _sysctl_parameters(name: str, text: str) -> Iterator[tuple[str, str]]:
     parameters: dict[str, list[str]] = {}
-    for line in text.removeprefix("\ufeff").splitlines(keepends=True):
+    for line in text.splitlines(keepends=True):
         found = _SYSCTL.match(line)
         if found:
             parameters.setdefault(found[1], []).append(found[2])

@@ -177,11 +177,23 @@ def test_broken_indentation_is_one_clear_error_with_its_line(text: str, line: in
     assert caught.value.line_number == line
 
 
-def test_nesting_that_would_overflow_the_stack_of_libyaml_does_no_harm() -> None:
-    deep = "net:\n" + "".join(" " * depth + "- a:\n" for depth in range(1, 900))
-    for text in (deep, "net:\n " + "- " * 400 + "a\n", "net: " + "[" * 100_000, "net:\n" + " [\n" * 100_000):
-        with pytest.raises(ParseError):
-            parse_route(text)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "net:\n" + "".join(" " * depth + "- a:\n" for depth in range(1, 900)),
+        "net:\n " + "- " * 400 + "a\n",
+        "net: " + "[" * 100_000,
+        "net:\n" + " [\n" * 100_000,
+    ],
+    ids=["levels", "dashes", "one line", "many lines"],
+)
+def test_nesting_that_would_overflow_the_stack_of_libyaml_does_no_harm(text: str) -> None:
+    try:
+        parsed = parse_net(text)
+    except ParseError:
+        return
+    assert parsed.rows == ()
+    assert parsed.problems
 
 
 def test_a_key_that_stands_twice_is_told() -> None:
@@ -214,6 +226,12 @@ def test_a_cut_document_never_gives_a_wrong_number_without_a_word(cut: int) -> N
         )
     else:
         assert any("cut" in problem.expected for problem in parsed.problems)
+
+
+def test_a_net_without_interfaces_is_a_problem_and_not_a_row() -> None:
+    parsed = parse_net("net:\n    - net type: tcp\n      local NI(s):\n")
+    assert parsed.rows == ()
+    assert "local NI(s)" in parsed.problems[0].expected
 
 
 def test_every_column_is_described_and_the_tables_are_found_by_name() -> None:

@@ -72,6 +72,11 @@ def test_a_prompt_before_the_first_parameter_is_kept_apart() -> None:
     assert list(split("x", text)) == [("x", "[root@oss1 ~]# lctl get_param ost.*.*.stats\n"), ("ost.OSS.ost.stats", STATS)]
 
 
+def test_a_byte_order_mark_is_no_part_of_the_first_name() -> None:
+    assert list(split("x", f"\ufeffpeers=\n{PEERS}")) == [("peers", PEERS)]
+    assert list(split("x", "\ufefftimeout=100\n")) == [("x", "timeout=100\n")]
+
+
 def test_prefixes_of_sysctl() -> None:
     lines = "".join(f"lnet.peers = {line}\n" for line in PEERS.splitlines())
     assert list(split("x", lines)) == [("lnet.peers", PEERS)]
