@@ -88,9 +88,9 @@ class HostEncoder:
         if previous == text:
             return [layout.SAME], []
         hunks = delta.hunks_between(previous, text)
-        lines = b"".join(hunks.lines)
-        if len(lines) >= len(text):
+        if hunks is None:
             return [layout.WHOLE, len(text)], [text]
+        lines = b"".join(hunks.lines)
         typecode = delta.typecode_for(hunks)
         numbers = [delta.pack_numbers(column, typecode) for column in hunks[:3]]
         return [layout.LINES, len(hunks.kept), typecode, len(lines)], [*numbers, lines]

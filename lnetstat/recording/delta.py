@@ -26,8 +26,12 @@ class Hunks(NamedTuple):
     lines: list[bytes]
 
 
-def hunks_between(old: bytes, new: bytes) -> Hunks:
-    """Return what turns the lines of `old` into those of `new`. Only blocks of lines are held besides the two texts."""
+def hunks_between(old: bytes, new: bytes) -> Hunks | None:
+    """Return what turns the lines of `old` into those of `new`, or None where more than three quarters of `new` would be in it.
+
+    Only blocks of lines, and the changed ones, are held besides the two texts.
+    """
+    bytes_left = len(new) * 3 // 4
     old_lines, new_lines = io.BytesIO(old), io.BytesIO(new)
     found = Hunks([], [], [], [])
     before: list[bytes] = []
@@ -38,19 +42,29 @@ def hunks_between(old: bytes, new: bytes) -> Hunks:
         after += islice(new_lines, BLOCK_LINES - len(after))
         if not before and not after:
             return found
+        added_before = len(found.lines)
         changed = _changed_in_place(before, after)
         if changed is not None:
             kept = _add_changed(found, after, changed, kept)
             before, after = [], []
-            continue
-        last = len(before) < BLOCK_LINES and len(after) < BLOCK_LINES
-        pairs = _pairs(before, after)
-        if not last and pairs:  # what follows the last pair may find its partner in the next block
-            end_before, end_after = pairs[-1][0] + 1, pairs[-1][1] + 1
         else:
-            end_before, end_after = len(before), len(after)
-        kept = _add_aligned(found, before[:end_before], after[:end_after], pairs, kept)
-        del before[:end_before], after[:end_after]
+            kept = _align(found, before, after, kept)
+        bytes_left -= sum(map(len, islice(found.lines, added_before, None)))
+        if bytes_left < 0:
+            return None
+
+
+def _align(found: Hunks, before: list[bytes], after: list[bytes], kept: int) -> int:
+    """Add the hunks of two blocks and take out of them what is done with; return the number of lines kept since the last hunk."""
+    last = len(before) < BLOCK_LINES and len(after) < BLOCK_LINES
+    pairs = _pairs(before, after)
+    if not last and pairs:  # what follows the last pair may find its partner in the next block
+        end_before, end_after = pairs[-1][0] + 1, pairs[-1][1] + 1
+    else:
+        end_before, end_after = len(before), len(after)
+    kept = _add_aligned(found, before[:end_before], after[:end_after], pairs, kept)
+    del before[:end_before], after[:end_after]
+    return kept
 
 
 def _changed_in_place(before: list[bytes], after: list[bytes]) -> list[int] | None:

@@ -4,6 +4,7 @@ import contextlib
 import errno
 import fcntl
 import os
+import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -61,6 +62,7 @@ class RecordingWriter:
         self._number = max((int(closed.path.stem) for closed in self._closed_segments), default=0)
         self._active: _Active | None = None
         self._hosts: dict[str, HostEncoder] = {}
+        self._sync_thread: threading.Thread | None = None
         self._fsync_at_s = clock() + FSYNC_EVERY_S
 
     def write(self, snapshots: Sequence[Snapshot]) -> None:
@@ -71,7 +73,7 @@ class RecordingWriter:
         for host, of_host in by_host.items():
             self._write_host(host, of_host)
         if self._active and self._clock() >= self._fsync_at_s:
-            self._sync(self._active)
+            self._start_sync(self._active)
 
     def close(self) -> None:
         """Finish the segment, bring it to the disk and let another writer in."""
@@ -146,7 +148,7 @@ class RecordingWriter:
             return
         with contextlib.suppress(OSError):  # the end frame only saves readers a scan: a segment without one is whole
             _write_whole(active.file, layout.pack_end_frame(active.ranges))
-            self._sync(active)
+            os.fdatasync(active.file.fileno())
         self._forget_active(active)
 
     def _forget_active(self, active: "_Active") -> None:
@@ -157,12 +159,13 @@ class RecordingWriter:
         for encoder in self._hosts.values():
             encoder.start_again()
 
-    def _sync(self, active: "_Active") -> None:
+    def _start_sync(self, active: "_Active") -> None:
+        """Have the kernel write to the disk, on a thread: a slow disk must not make the next tick late."""
         self._fsync_at_s = self._clock() + FSYNC_EVERY_S
-        try:
-            os.fdatasync(active.file.fileno())
-        except OSError as error:
-            self.last_error = f"{active.path}: {error.strerror}: what was written last may not survive a power cut"
+        if self._sync_thread is None or not self._sync_thread.is_alive():
+            descriptor = os.dup(active.file.fileno())  # the segment may be closed meanwhile
+            self._sync_thread = threading.Thread(target=_sync, args=(descriptor,), name="lnetstat-sync", daemon=True)
+            self._sync_thread.start()
 
     def _segment_bytes(self) -> int:
         if not self.max_bytes:
@@ -204,11 +207,11 @@ class _Closed:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        try:
-            self.size = path.stat().st_size
-            self.end_ns = max((end_ns for _, end_ns in scan.ranges(path).values()), default=0)
-        except (OSError, RecordingError):  # gone, or a newer version's: the bounds hold for it all the same
-            self.size = self.end_ns = 0
+        self.size = self.end_ns = 0
+        with contextlib.suppress(OSError, RecordingError):  # gone, not readable, or of a newer version: counted as far as is known
+            status = path.stat()
+            self.size, self.end_ns = status.st_size, status.st_mtime_ns
+            self.end_ns = max((end_ns for _, end_ns in scan.ranges(path).values()), default=self.end_ns)
 
 
 class _Active:
@@ -253,6 +256,13 @@ def _write_whole(file: BinaryIO, data: bytes) -> None:
         if not written:
             raise OSError(errno.EIO, "nothing was written")
         rest = rest[written:]
+
+
+def _sync(descriptor: int) -> None:
+    """Sync and close the descriptor. Where the disk fails here, the next write fails too and says so."""
+    with contextlib.suppress(OSError):
+        os.fdatasync(descriptor)
+    os.close(descriptor)
 
 
 def _free_bytes(folder: Path) -> int:

@@ -143,9 +143,10 @@ def test_a_sample_stamped_outside_the_time_range_is_no_base_for_the_next_one(tmp
     seconds = [10, 11, 99, 12, 13, *range(14, 40)]
     with RecordingWriter(tmp_path, free_bytes_min=0) as writer:
         for at, second in enumerate(seconds):
-            writer.write([snapshot(HEADER + row("1@gni", at) + row("2@gni", second), second)])
+            writer.write([snapshot(HEADER + row("1@gni", at) + row("2@gni", 0 if at < 2 else 5), second)])
     peers = load(Recording(tmp_path), begin_ns=10 * 10**9, end_ns=20 * 10**9).tables["peers"]
     assert peers["tx_credits"][::2].tolist() == [0, 1, 3, 4, 5, 6, 7, 8, 9, 10]
+    assert peers["tx_credits"][1::2].tolist() == [0, 0, 5, 5, 5, 5, 5, 5, 5, 5]
 
 
 ODD_LINES = st.sampled_from(

@@ -5,6 +5,7 @@ import io
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -193,4 +194,21 @@ def test_the_disk_is_asked_to_keep_what_was_written_at_most_once_a_second(tmp_pa
         for tick in range(100):
             now_s = tick * 0.05
             writer.write([snapshot(tick)])
+            for thread in threading.enumerate():
+                if thread.name == "lnetstat-sync":
+                    thread.join()
         assert len(synced) == 4
+
+
+def test_a_disk_that_is_slow_to_sync_does_not_hold_up_the_writing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    go_on = threading.Event()
+    really_sync = os.fdatasync
+    monkeypatch.setattr(os, "fdatasync", lambda fd: (go_on.wait(30), really_sync(fd)))
+    now_s = 0.0
+    with RecordingWriter(tmp_path, clock=lambda: now_s) as writer:
+        for tick in range(10):
+            now_s = float(tick)
+            writer.write([snapshot(tick)])
+        assert not go_on.is_set()
+        assert recorded_ticks(tmp_path) == list(range(10))
+        go_on.set()
