@@ -73,7 +73,7 @@ def show_schemas(site: bool, series: int) -> None:
 
 
 def _tell(line: str) -> None:
-    click.echo(line, err=True)
+    click.echo(f"lnetstat: {line}", err=True)
 
 
 def _print(status: Status) -> None:

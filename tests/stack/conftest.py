@@ -96,7 +96,7 @@ def every_metric(begin_s: int) -> list[Point]:
 
 @pytest.fixture(scope="session")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
-    """A running stack with every metric; tests only look at it."""
+    """A running stack with every metric of a host rtr1; tests look at it, or send for a host of their own."""
     rig = Rig(tmp_path_factory.mktemp("filled") / "stack")
     rig.stack.up()
     try:

@@ -217,6 +217,16 @@ def test_an_ordinary_user_runs_it(own, request):
     assert "another user" in foreign.stderr or "belongs to user" in foreign.stderr
 
 
+def test_two_ups_at_once_make_one_stack(own):
+    ports = ["--port", str(own.web_port), "--carbon-port", str(own.carbon_port)]
+    program = [sys.executable, "-m", "lnetstat", "stack", "up", "--dir", str(own.stack.folder), *ports]
+    both = [subprocess.Popen(program, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    said = [process.communicate(timeout=120) for process in both]
+    assert [process.returncode for process in both] == [0, 0], said
+    assert said[0][0] == said[1][0]  # the same processes
+    own.stack.down()
+
+
 def test_ports_are_remembered(own):
     own.stack.up()
     own.stack.down()
