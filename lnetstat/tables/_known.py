@@ -1,5 +1,6 @@
 """Formats that lnetstat knows by their words and does not read: so that it can say what a text is, and not only that it is unknown."""
 
+import functools
 import re
 
 _HEAD = 4096
@@ -32,13 +33,18 @@ _KNOWN = (
     ("modinfo output", r"^filename:\s{2,}/(?s:.*)^vermagic:"),
     ("an error message of a tool", r"\A(?:error: |cat: |lctl: |lnetctl: |bash: |sh: )"),
 )
-_PATTERNS = tuple((name, re.compile(pattern, re.MULTILINE)) for name, pattern in _KNOWN)
+
+
+@functools.cache
+def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    """Compile them when the first unknown text comes: an agent may never need them."""
+    return tuple((name, re.compile(pattern, re.MULTILINE)) for name, pattern in _KNOWN)
 
 
 def unread_format(text: str) -> str | None:
     """Return the name of a format that is known by its words and not read, or None."""
     head = text[:_HEAD].removeprefix("\ufeff").replace("\r\n", "\n")
-    return next((name for name, pattern in _PATTERNS if pattern.search(head)), None)
+    return next((name for name, pattern in _patterns() if pattern.search(head)), None)
 
 
 def expected_instead(name: str, text: str) -> str:
