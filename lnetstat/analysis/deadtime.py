@@ -9,6 +9,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from lnetstat.analysis import folding, pings, refine, vetting
 from lnetstat.analysis.folding import Candidate
@@ -19,6 +20,7 @@ from lnetstat.analysis.vetting import Box, Prefix, Vetted
 
 DECLARED_SCORE = 7.5
 TRIGGERED_SCORE = 5.0  # where the onsets are those of the pings nothing was searched, so less is needed
+LUMPY_SCORE = 7.5  # a load in lumps (smoothed) is no random noise: few cycles may coincide with the lumps
 COINCIDENT_Z = 4.0
 GUIDING_Z = 5.0
 STRONG_STAT = 15.0  # a rejected phase this strong is subtracted before searching again
@@ -28,7 +30,7 @@ GUMBEL_MODE, GUMBEL_SCALE = 4.4, 0.75
 
 
 class Found(NamedTuple):
-    """The best explanation: a box, its score, and the onsets (strict cycles, or followed one by one)."""
+    """The best explanation: a box, its score, and the onsets (strict cycles, or followed one by one: then with the CV of the gaps)."""
 
     series: Normalised
     box: Box
@@ -37,6 +39,7 @@ class Found(NamedTuple):
     onsets_s: FloatArray
     depths: FloatArray
     gap_cv: float | None
+    trigger: str = ""  # whose bursts gave the onsets: pings or messages
 
 
 class Label(NamedTuple):
@@ -53,15 +56,18 @@ def dead_time(
     label: Label,
     sources: list[Rates],
     ping_rates: Rates | None = None,
+    message_rates: Rates | None = None,
     *,
     exact_periods_s: tuple[float, ...] = (),
     ping_interval_s: float | None = None,
 ) -> DeadTime:
     """Return the verdict on one throughput signal, or on several sources of one system stacked.
 
+    `ping_rates` counts pings and nothing else; `message_rates`, all messages of the host, serves where its bursts stand out.
     `exact_periods_s`: periods known from tunables, for the test of epoch alignment; `ping_interval_s`: the recorded setting, which
     decides whether a record is long enough to say "no".
     """
+    raw_dt_s = max((rates.dt_s for rates in sources), default=0.0) * 1.01
     sources = [smoothed(rates) for rates in sources]
     reason = _cannot_tell(sources)
     if reason:
@@ -70,7 +76,7 @@ def dead_time(
     series = each[0] if len(each) == 1 else stack(each)
     if float(series.weight.sum()) < 60:
         return _no_answer(label, "nothing or next to nothing was transferred")
-    found, test = _explain(series, ping_rates)
+    found, test = _explain(series, raw_dt_s, ping_rates, message_rates)
     interval = ping_interval_s or DEFAULT_PING_INTERVAL_S
     length = float(series.time_s[-1] - series.time_s[0])
     if found is None or not found.passed or not _declared(found, test):
@@ -113,7 +119,9 @@ def _declared(found: Found, test: pings.PingTest | None) -> bool:
     return found.score > DECLARED_SCORE
 
 
-def _explain(series: Normalised, ping_rates: Rates | None) -> tuple[Found | None, pings.PingTest | None]:
+def _explain(
+    series: Normalised, raw_dt_s: float, ping_rates: Rates | None, message_rates: Rates | None
+) -> tuple[Found | None, pings.PingTest | None]:
     """Return the best explanation of the dips and the test against the pings (None without pings)."""
     series, found = _blind(series)
     test = pings.ping_test(series, ping_rates) if ping_rates is not None and ping_rates.rate.size else None
@@ -121,8 +129,7 @@ def _explain(series: Normalised, ping_rates: Rates | None) -> tuple[Found | None
         guided = _guided(series, ping_rates, test, found)
         found = guided if guided is not None else found
     if found is None or found.score <= DECLARED_SCORE:
-        coincident = test is not None and test.z > COINCIDENT_Z
-        followed = _followed(series, ping_rates if coincident else None)
+        followed = _followed(series, raw_dt_s, ping_rates, message_rates)
         if followed is not None and (found is None or followed.score > found.score):
             found = followed
     return found, test
@@ -205,32 +212,50 @@ def _guided(series: Normalised, ping_rates: Rates, test: pings.PingTest, blind: 
     return strict._replace(score=max(strict.score, 1.4 * test.z))
 
 
-def _followed(series: Normalised, ping_rates: Rates | None) -> Found | None:
-    """Return dips that drift: at the onsets of ping bursts followed one by one, else dips visible one by one."""
+def _followed(series: Normalised, raw_dt_s: float, ping_rates: Rates | None, message_rates: Rates | None) -> Found | None:
+    """Return dips that drift: at the onsets of bursts of pings or messages followed one by one, else dips visible one by one."""
     sums = vetting.prefix_sums(series)
     found: list[Found] = []
-    if ping_rates is not None and ping_rates.rate.size:
-        for chain in pings.chains_of(pings.bursts_of(ping_rates)[0])[:2]:
-            found.append(_at_onsets(series, sums, chain))
-        found = [each._replace(score=each.score * DECLARED_SCORE / TRIGGERED_SCORE) for each in found if each.passed]
+    needed = TRIGGERED_SCORE if series.dt_s <= raw_dt_s else LUMPY_SCORE
+    for name, bursts in (("pings", ping_rates), ("messages", message_rates)):
+        if bursts is not None and bursts.rate.size:
+            chains = pings.chains_of(pings.bursts_of(bursts)[0])[:2]
+            found += [_triggered(series, sums, chain, needed)._replace(trigger=name) for chain in chains]
     shown = Rates(series.time_s, np.where(series.weight > 0, -series.residual, 0.0), series.interval_s, series.dt_s, 0, ())
     dips = pings.bursts_of(shown)[0]
     for chain in pings.chains_of(dips, most_phases=1)[:1]:
         if len(chain.bursts) >= max(8, 0.8 * len(dips)):
-            found.append(_at_onsets(series, sums, chain))
+            found.append(_at_onsets(series, sums, chain, np.arange(-1, 3)))
     return max((each for each in found if each.passed), key=lambda each: each.score, default=None)
 
 
-def _at_onsets(series: Normalised, sums: Prefix, chain: pings.Chain) -> Found:
-    """Return the dip of the width and lag that stand out most at given onsets."""
+def _triggered(series: Normalised, sums: Prefix, chain: pings.Chain, needed: float) -> Found:
+    """Return the dip at the onsets of bursts; it passes when it stands out from the same test at all other lags within the cycle.
+
+    That comparison is the null: it needs no law for the noise of few cycles.
+    """
+    found = _at_onsets(series, sums, chain, np.arange(-1, 3))
+    width, period = found.box.width_s, chain.period_s
+    step = max(0.5 * width, series.dt_s)
+    away = np.arange(max(2 * width, 2.0), period / 2, step)
+    elsewhere = [
+        vetting.significance(vetting.incident_depths(sums, chain.onsets_s + lag, width, period, series.dt_s))
+        for lag in (*away.tolist(), *(-away).tolist())
+    ]
+    stands_out = found.score > needed and len(elsewhere) >= 6 and found.score > 1.3 * max(elsewhere)
+    return found._replace(score=found.score * DECLARED_SCORE / needed, passed=found.passed and stands_out)
+
+
+def _at_onsets(series: Normalised, sums: Prefix, chain: pings.Chain, lags: npt.NDArray[np.int64]) -> Found:
+    """Return the dip of the width and lag (in half widths) that stand out most at given onsets."""
     period, dt = chain.period_s, series.dt_s
     best: tuple[float, float, float, FloatArray] = (0.0, dt, 0.0, np.empty(0))
     for width in np.geomspace(max(0.7 * dt, 0.2), max(0.8 * dt, min(0.2 * period, folding.LONGEST_DIP_S)), 7).tolist():
-        for lag in np.arange(-1, 3) * max(0.5 * width, dt):
+        for lag in (lags * max(0.5 * width, dt)).tolist():
             depths = vetting.incident_depths(sums, chain.onsets_s + lag, width, period, dt)
             score = vetting.significance(depths)
             if score > best[0]:
-                best = (score, width, float(lag), depths)
+                best = (score, width, lag, depths)
     score, width, lag, depths = best
     onsets = chain.onsets_s + lag
     box = Box(period, float(onsets[0]), width, score)
@@ -269,7 +294,7 @@ def _measured(
     return DeadTime(
         *label,
         verdict="recurrent" if recurrent else "detected",
-        reason="",
+        reason="coincides with bursts of messages" if found.trigger == "messages" else "",
         detected=not recurrent,
         recurrent=recurrent,
         score=found.score,

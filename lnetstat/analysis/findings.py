@@ -54,6 +54,8 @@ def _dips(each: DeadTime) -> Finding:
         "other": "; they do not coincide with the pings: look for a cron job, a flusher, monitoring",
         "unknown": f"; no ping counters to compare with, consistent with a ping interval of {period:.3g} s",
     }.get(each.cause, "")
+    if each.reason:
+        because = f"; it {each.reason}" + because
     aligned = (
         f"; in step with the clock at multiples of {each.epoch_hypothesis_s:g} s" if each.epoch_aligned and each.epoch_hypothesis_s else ""
     )

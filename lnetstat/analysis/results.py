@@ -44,7 +44,8 @@ class DeadTime(NamedTuple):
 
     `detected`: brief, periodic dips are there (gaps between onsets vary with a coefficient of variation <= 0.15). `recurrent`: they
     come again and again but less evenly (CV up to 0.30). `verdict`: detected, recurrent, none or cannot_tell; `reason`: for the last,
-    why. `score` grows with certainty, `fap` is the false-alarm probability it stands for. `depth` 0..1 of the local load.
+    why; where the dips were found at bursts of messages: that.
+    `score` grows with certainty, `fap` is the false-alarm probability it stands for. `depth` 0..1 of the local load.
     `lost_fraction`: share of the bytes lost, net of what was caught up afterwards; `lost_fraction_gross`: without catch-up.
     `cause`: ping, other, unknown or none. `ping_z`: how far the coincidence with the ping series stands above chance, in robust sigmas;
     `chance`: probability that two unrelated series of this period coincide by phase alone. `epoch_hypothesis_s`: the exact period with

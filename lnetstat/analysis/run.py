@@ -96,22 +96,30 @@ def _verdicts(tracks: list[Track], hints: Hints) -> list[DeadTime]:
     for track in throughput:
         groups.setdefault((track.role, track.table, track.name), []).append(track)
     for (role, table, name), members in groups.items():
-        if len(members) > 1:
+        if len(members) > 1 and role != "client":
             hosts = list(dict.fromkeys(track.host for track in members))
             place = hosts[0] if len(hosts) == 1 else f"{len(hosts)} hosts"
             label = Label(place, role, table, f"{len(members)} sources", name)
-            found.append(_verdict(label, [track.rates for track in members], _pings_for(members[0], tracks), hints))
+            found.append(_verdict(label, [track.rates for track in members], members[0], tracks, hints))
     stacked_only = {id(track) for members in groups.values() if len(members) > 1 and members[0].role == "csv" for track in members}
     for track in throughput[:MOST_THROUGHPUT_SIGNALS]:
         if id(track) not in stacked_only:
             label = Label(track.host, track.role, track.table, track.instance, track.name)
-            found.append(_verdict(label, [track.rates], _pings_for(track, tracks), hints))
+            found.append(_verdict(label, [track.rates], track, tracks, hints))
     found.sort(key=lambda each: (each.detected, each.recurrent, each.verdict == "none", each.score), reverse=True)
     return found
 
 
-def _verdict(label: Label, sources: list[Rates], ping_rates: Rates | None, hints: Hints) -> DeadTime:
-    return dead_time(label, sources, ping_rates, exact_periods_s=hints.exact_periods_s, ping_interval_s=hints.ping_interval_s)
+def _verdict(label: Label, sources: list[Rates], track: Track, tracks: list[Track], hints: Hints) -> DeadTime:
+    messages = next((each.rates for each in tracks if each.host == track.host and each.purpose == "messages"), None)
+    return dead_time(
+        label,
+        sources,
+        _pings_for(track, tracks),
+        messages,
+        exact_periods_s=hints.exact_periods_s,
+        ping_interval_s=hints.ping_interval_s,
+    )
 
 
 def _pings_for(track: Track, tracks: list[Track]) -> Rates | None:
