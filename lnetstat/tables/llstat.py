@@ -124,7 +124,7 @@ class _Reading:
 
 
 def parse(text: str) -> Parsed:
-    """Parse one or many intervals; a row's key is the counter and its interval's end. Fact `last`: sum or mean."""
+    """Parse one or many intervals; a row's key is the counter and its interval's end. Fact `last`: sum or mean; absent where nothing tells."""
     if not looks_like(text):
         first = next((line for line in text.split("\n") if line.strip()), "")
         raise ParseError("llstat", 1, first, "llstat's title or its header 'Name ... #Events Unit last ...'")
@@ -147,7 +147,13 @@ def parse(text: str) -> Parsed:
         except ValueError as error:
             reading.problems.append(Problem(number, shown(line), str(error)))
     layout = GRAPH if reading.graph else SUM if reading.sums else MEAN
-    return Parsed(tuple(reading.rows), layout, {"last": "sum" if reading.sums else "mean"}, tuple(reading.problems))
+    facts: dict[str, int | str] = {"last": "sum" if reading.sums else "mean"}
+    if reading.graph and not body:
+        facts = {}
+        reading.problems.insert(
+            0, Problem(1, shown(lines[0]), "llstat's title first: without it nobody knows if `last` is a sum or a mean")
+        )
+    return Parsed(tuple(reading.rows), layout, facts, tuple(reading.problems))
 
 
 def _body_begins(lines: list[str]) -> int:

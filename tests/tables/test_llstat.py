@@ -99,6 +99,13 @@ def test_the_graph_form() -> None:
     assert parse("llstat: STATS on 06/06/07 PATH on NID\nsnapshot_time 1700000000.25\n" + GRAPHED).facts == {"last": "sum"}
 
 
+def test_the_graph_form_without_its_title_does_not_say_what_last_is() -> None:
+    parsed = parse(GRAPHED)
+    assert parsed.facts == {}
+    assert "sum or a mean" in parsed.problems[0].expected
+    assert len(parsed.rows) == 3
+
+
 def test_a_reset_between_two_samples_is_negative_and_not_huge() -> None:
     row = "req_waittime   18446744073709551605   1   22        [usec]          351          8        30.00         57     15.91\n"
     assert parse(OLD + row).rows[-1].count == -11
