@@ -124,7 +124,7 @@ class _Reading:
 
 
 def parse(text: str) -> Parsed:
-    """Parse one or many intervals; a row's key is the counter and its interval's end. Fact `last`: sum or mean; absent where nothing tells."""
+    """Parse one or many intervals; a row's key is the counter and its interval's end. Fact `last`: sum or mean, if told."""
     if not looks_like(text):
         first = next((line for line in text.split("\n") if line.strip()), "")
         raise ParseError("llstat", 1, first, "llstat's title or its header 'Name ... #Events Unit last ...'")
