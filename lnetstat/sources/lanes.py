@@ -6,6 +6,7 @@ A read that is not back by its deadline is given up: its thread stays with it, i
 is thrown away. All threads are daemons: a read that never returns does not keep the process from ending.
 """
 
+import math
 import threading
 import time
 from collections import deque
@@ -43,10 +44,12 @@ class Lanes(Generic[Result]):
         self._closed = False
         self.threads = 0
 
-    def busy(self, key: str) -> bool:
-        """Tell whether a job of this key is waiting or running, given up or not."""
+    def running_s(self, key: str) -> float | None:
+        """Return how long the job of this key has been running, 0 while it waits for a lane, None when there is none."""
         with self._work:
-            return key in self._waiting or key in self._begun_s
+            if key in self._begun_s:
+                return time.monotonic() - self._begun_s[key]
+            return 0.0 if key in self._waiting else None
 
     def start(self, jobs: Iterable[Job[Result]]) -> None:
         """Queue the jobs whose keys are not busy; a lane takes them up at once."""
@@ -60,20 +63,26 @@ class Lanes(Generic[Result]):
                 self._add_lanes(1)
             self._work.notify()
 
-    def wait(self, keys: Collection[str], deadline_s: float) -> None:
-        """Return when each key is done or its job has run for `deadline_s`; such a job is given up."""
+    def wait(self, keys: Collection[str], deadline_s: float, at_most_s: float = math.inf) -> list[str]:
+        """Wait until each key is done or has run for `deadline_s`, or until `at_most_s` have passed.
+
+        Returns the keys whose jobs have run too long; what they bring later is thrown away.
+        """
         with self._news:
+            end_s = time.monotonic() + at_most_s
+            late: set[str] = set()
             while True:
                 now_s = time.monotonic()
-                self._give_up(keys, now_s - deadline_s)
+                self._given_up.update(key for key in keys if now_s - self._begun_s.get(key, now_s) >= deadline_s)
+                late.update(self._given_up.intersection(keys))
                 begun = [self._begun_s[key] for key in keys if key in self._begun_s and key not in self._given_up]
-                if not begun and not any(key in self._waiting for key in keys):
-                    return
+                if now_s >= end_s or not (begun or any(key in self._waiting for key in keys)):
+                    return sorted(late)
                 if self._queue and now_s - self._moved_s >= self._patience_s:
                     self._add_lanes(max(1, min(self.threads, len(self._queue))))
                     self._moved_s = now_s
                 left_s = min(begun, default=now_s) + deadline_s - now_s
-                self._news.wait(min(self._patience_s, left_s) if self._queue else left_s)
+                self._news.wait(min(self._patience_s if self._queue else left_s, left_s, end_s - now_s))
 
     def take(self) -> dict[str, Result]:
         """Return what has been brought since the last call."""
@@ -87,16 +96,14 @@ class Lanes(Generic[Result]):
             self._closed = True
             self._work.notify_all()
 
-    def _give_up(self, keys: Collection[str], begun_before_s: float) -> None:
-        for key in keys:
-            if self._begun_s.get(key, begun_before_s + 1) <= begun_before_s:
-                self._given_up.add(key)
-
     def _add_lanes(self, count: int) -> None:
         for _ in range(count):
+            try:
+                threading.Thread(target=self._lane, name="lnetstat-read", daemon=True).start()
+            except RuntimeError:  # the system allows no more threads: the lanes there are have to do
+                return
             self.threads += 1
             self._idle += 1
-            threading.Thread(target=self._lane, name="lnetstat-read", daemon=True).start()
 
     def _lane(self) -> None:
         while True:

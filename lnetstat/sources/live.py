@@ -69,27 +69,33 @@ class NodeSource:
         """Lines that the user should see, each once."""
         return list(self._low_water.problems) if self._low_water else []
 
-    def tick(self) -> list[Snapshot]:
-        """Read everything that is due, and return it in the order of its stamps, with what lnetctl answered since the last tick."""
+    def tick(self, wait_s: float | None = None) -> list[Snapshot]:
+        """Read everything that is due, and return it in the order of its stamps, with what lnetctl answered since the last tick.
+
+        Waits until all is read or failed, but no longer than `wait_s`: what comes later, but by its deadline, comes with a later tick.
+        """
+        wait_s = self._deadline_s * 2 if wait_s is None else wait_s
         if self._is_due("look", LOOK_EVERY_NS):
-            self._look()
-        targets = [*self._lnet.values(), *self._services.values()]
+            self._look(wait_s)
+        due = [*self._lnet.values(), *self._services.values()]
         if self._is_due("tunables", TUNABLES_EVERY_NS):
-            targets += self._tunables
-        commands = self._commands if self._is_due("commands", COMMANDS_EVERY_NS) else ()
-        stuck = [target for target in (*targets, *commands) if self._reads.busy(target.name)]
-        read = [target for target in targets if target not in stuck]
-        self._reads.start([self._job(target, self._deadline_s) for target in read])
-        self._reads.start([self._job(target, COMMAND_TIMEOUT_S) for target in commands if target not in stuck])
-        self._reads.wait([target.name for target in read], self._deadline_s)
-        return self._collect(read, stuck)
+            due += self._tunables
+        files = len(due)
+        if self._is_due("commands", COMMANDS_EVERY_NS):
+            due += self._commands
+        brought = self._reads.take()
+        running_s = {target.name: self._reads.running_s(target.name) for target in due}
+        self._reads.start([self._job(target) for target in due if running_s[target.name] is None])
+        late = set(self._reads.wait([target.name for target in due[:files]], self._deadline_s, wait_s))
+        late |= {name for name, running in running_s.items() if running is not None and running >= self._deadline_s}
+        return self._collect([*brought.values(), *self._reads.take().values()], late)
 
     def snapshots(self) -> Iterator[Snapshot]:
         """Yield one look at everything, lnetctl's answers included."""
         yield from self.tick()
-        commands = [target.name for target in self._commands]
-        self._reads.wait(commands, COMMAND_TIMEOUT_S)
-        yield from self._collect([target for target in self._commands if self._reads.busy(target.name)], [])
+        running = [target.name for target in self._commands if self._reads.running_s(target.name) is not None]
+        late = self._reads.wait(running, COMMAND_TIMEOUT_S)
+        yield from self._collect([*self._reads.take().values()], late)
 
     def close(self) -> None:
         """Let the threads end and give the right to reset low-water marks back."""
@@ -106,10 +112,10 @@ class NodeSource:
         self._due_ns[group] = now_ns + every_ns
         return True
 
-    def _look(self) -> None:
+    def _look(self, wait_s: float) -> None:
         """Find what the node has now. Where even that hangs, go on with what is known."""
         self._looks.start([Job("look", lambda: look(self._node))])
-        self._looks.wait(["look"], self._deadline_s)
+        self._looks.wait(["look"], self._deadline_s, wait_s)
         found = self._looks.take().get("look")
         if found is None:
             return
@@ -132,11 +138,12 @@ class NodeSource:
                 self._absent_since_ns.pop(name, None)
         self._services = found
 
-    def _job(self, target: Target, timeout_s: float) -> Job[Snapshot | None]:
-        return Job(target.name, lambda: self._read(target, timeout_s))
+    def _job(self, target: Target) -> Job[Snapshot | None]:
+        return Job(target.name, lambda: self._read(target))
 
-    def _read(self, target: Target, timeout_s: float) -> Snapshot | None:
+    def _read(self, target: Target) -> Snapshot | None:
         if target.command:
+            timeout_s = COMMAND_TIMEOUT_S if target in self._commands else self._deadline_s
             snapshot = run_command(target.command, target.name, self.host, timeout_s=timeout_s, clocks=self._clocks)
         else:
             anew = target.name in MADE_ANEW_AT_EACH_READ
@@ -145,11 +152,10 @@ class NodeSource:
             return self._low_water.after_read(snapshot, target.path)
         return snapshot
 
-    def _collect(self, read: Sequence[Target], stuck: Sequence[Target]) -> list[Snapshot]:
-        brought = self._reads.take()
-        snapshots = [snapshot for snapshot in brought.values() if snapshot is not None]
-        late = [target for target in read if target.name not in brought]
-        snapshots += [unread(target.name, self.host, errno.ETIMEDOUT, self._clocks) for target in (*late, *stuck)]
+    def _collect(self, brought: Sequence[Snapshot | None], late: Collection[str]) -> list[Snapshot]:
+        """Return what was read, and a snapshot that says so for each name that did not answer in time."""
+        snapshots = [snapshot for snapshot in brought if snapshot is not None]
+        snapshots += [unread(name, self.host, errno.ETIMEDOUT, self._clocks) for name in late]
         self._notice_vanished(snapshots)
         return sorted(snapshots, key=lambda snapshot: snapshot.time_ns)
 

@@ -12,8 +12,10 @@ FOREVER_S = 60.0
 
 def done_within(lanes: Lanes[str], jobs: list[Job[str]], deadline_s: float = FOREVER_S) -> dict[str, str]:
     lanes.start(jobs)
-    lanes.wait([job.key for job in jobs], deadline_s)
-    return lanes.take()
+    late = lanes.wait([job.key for job in jobs], deadline_s)
+    done = lanes.take()
+    assert {*late, *done} == {job.key for job in jobs}
+    return done
 
 
 def test_all_jobs_are_done_by_few_threads() -> None:
@@ -30,7 +32,7 @@ def test_jobs_that_hang_are_given_up_and_the_others_are_done() -> None:
     release = threading.Event()
     jobs = [Job(f"hang{i}", lambda: str(release.wait())) for i in range(20)] + [Job("after", lambda: "done")]
     assert done_within(lanes, jobs, 0.3) == {"after": "done"}
-    assert all(lanes.busy(f"hang{i}") for i in range(20))
+    assert all((lanes.running_s(f"hang{i}") or 0) >= 0.3 for i in range(20))
     assert done_within(lanes, [Job("after", lambda: "again")]) == {"after": "again"}
     release.set()
     lanes.close()
@@ -50,10 +52,32 @@ def test_a_job_that_comes_back_late_is_thrown_away_and_may_run_again() -> None:
     lanes.start([Job("peers", lambda: "not started, the first one is still there")])
     release.set()
     returned.wait()
-    while lanes.busy("peers"):
+    while lanes.running_s("peers") is not None:
         time.sleep(0)
     assert lanes.take() == {}
     assert done_within(lanes, [Job("peers", lambda: "new")]) == {"peers": "new"}
+    lanes.close()
+
+
+def test_a_caller_in_a_hurry_gets_the_result_later() -> None:
+    lanes: Lanes[str] = Lanes()
+    release = threading.Event()
+    lanes.start([Job("peers", lambda: str(release.wait()))])
+    assert lanes.wait(["peers"], FOREVER_S, 0.01) == []
+    assert lanes.take() == {}
+    release.set()
+    assert lanes.wait(["peers"], FOREVER_S) == []
+    assert lanes.take() == {"peers": "True"}
+    lanes.close()
+
+
+def test_a_deadline_that_passed_between_two_waits_counts() -> None:
+    lanes: Lanes[str] = Lanes()
+    release = threading.Event()
+    lanes.start([Job("peers", lambda: str(release.wait()))])
+    assert lanes.wait(["peers"], FOREVER_S, 0.01) == []
+    assert lanes.wait(["peers"], 0.01, 0.0) == ["peers"]
+    release.set()
     lanes.close()
 
 
@@ -78,7 +102,7 @@ end, _ = os.pipe()
 lanes = Lanes()
 lanes.start([Job("peers", lambda: os.read(end, 1))])
 lanes.wait(["peers"], 0.05)
-print(lanes.busy("peers"))
+print(lanes.running_s("peers") > 0)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=FOREVER_S)
     assert (done.returncode, done.stdout, done.stderr) == (0, "True\n", "")

@@ -212,6 +212,27 @@ def test_a_read_that_hangs_fails_alone(tmp_path: Path, monkeypatch: pytest.Monke
     source.close()
 
 
+def test_a_slow_read_comes_with_a_later_tick_when_the_caller_is_in_a_hurry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    release = threading.Event()
+    read_file = live.read_file
+
+    def read(path: str, name: str, *rest: object, **options: object) -> Snapshot:
+        if name == "peers":
+            release.wait()
+        return read_file(path, name, *rest, **options)
+
+    monkeypatch.setattr(live, "read_file", read)
+    source = LiveSource(str(write(tmp_path, NODE_FILES)), deadline_s=FOREVER_S)
+    for _ in range(3):
+        found = states(source.tick(0.05))
+        assert "peers" not in found
+        assert found["stats"] is State.OK
+    release.set()
+    peers = [s for s in source.tick() if s.name == "peers"]
+    assert {s.text for s in peers} == {"peers of debugfs\n"}
+    source.close()
+
+
 def test_where_no_file_can_be_read_lctl_is_asked(tmp_path: Path) -> None:
     lctl = tmp_path / "lctl"
     lctl.write_text(

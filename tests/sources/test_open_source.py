@@ -133,7 +133,7 @@ def test_a_file_without_permission_says_what_to_do(tmp_path: Path, monkeypatch: 
         open_source(path)  # imports what it needs while it may
         os.seteuid(65534)
     try:
-        with pytest.raises(SourceError, match="^peers: Permission denied: run as root, or read a captured copy$"):
+        with pytest.raises(SourceError, match=r"^peers: Permission denied: run as root, or read a captured copy$"):
             open_source("peers")
     finally:
         if was_root:
