@@ -1,0 +1,69 @@
+"""One cycle of dead time: all incidents of a signal laid over one another, each at its own onset."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from lnetstat.analysis.results import FloatArray, Interval, Signal
+
+BINS_MOST = 120
+BINS_LEAST = 12
+INCIDENTS_LEAST = 3
+
+
+class Profile(NamedTuple):
+    """A mean cycle on lags `lag_s` (n,) from -period/2 to period/2 around the onsets.
+
+    `low`, `middle`, `high`: quartiles over the incidents, as shares of the signal's median; `pings`: mean rate, None without pings.
+    """
+
+    name: str
+    period_s: float
+    incidents: int
+    lag_s: FloatArray
+    low: FloatArray
+    middle: FloatArray
+    high: FloatArray
+    pings_name: str
+    pings: FloatArray | None
+
+
+def folded(
+    name: str, signal: Signal, incidents: Sequence[Interval], period_s: float | None, pings_name: str, pings: Signal | None
+) -> Profile | None:
+    """Return the mean cycle; None where there are too few incidents or samples to draw one.
+
+    Each incident counts once in a bin, however many samples it has there; bins are never narrower than the samples.
+    """
+    if not period_s or len(incidents) < INCIDENTS_LEAST or signal.time_s.size < 2:
+        return None
+    usual = float(np.median(signal.rate))
+    bins = int(min(BINS_MOST, period_s / float(np.median(signal.interval_s))))
+    if bins < BINS_LEAST or usual <= 0:
+        return None
+    edges = np.linspace(-period_s / 2, period_s / 2, bins + 1)
+    onsets = np.array([begin for begin, _ in incidents])
+    cycles = _cycles(signal, onsets, edges) / usual
+    seen = np.isfinite(cycles).any(axis=0)
+    low, middle, high = np.nanpercentile(cycles[:, seen], (25, 50, 75), axis=0)
+    lag = ((edges[1:] + edges[:-1]) / 2)[seen]
+    mean = None
+    if pings is not None and pings.time_s.size > 1:
+        beside = _cycles(pings, onsets, edges)[:, seen]
+        counted = np.isfinite(beside).sum(axis=0)
+        mean = np.where(counted > 0, np.nansum(beside, axis=0) / np.maximum(counted, 1), np.nan)
+    return Profile(name, period_s, len(onsets), lag, low, middle, high, pings_name, mean)
+
+
+def _cycles(signal: Signal, onsets: FloatArray, edges: FloatArray) -> FloatArray:
+    """Return the mean rate of each incident in each bin, shape (incidents, bins); NaN where there is no sample."""
+    result = np.full((onsets.size, edges.size - 1), np.nan)
+    for number, onset in enumerate(onsets):
+        first, stop = np.searchsorted(signal.time_s, (onset + edges[0], onset + edges[-1]))
+        place = np.digitize(signal.time_s[first:stop] - onset, edges) - 1
+        place = np.clip(place, 0, edges.size - 2)
+        total = np.bincount(place, weights=signal.rate[first:stop], minlength=edges.size - 1)
+        count = np.bincount(place, minlength=edges.size - 1)
+        result[number, count > 0] = total[count > 0] / count[count > 0]
+    return result

@@ -1,0 +1,229 @@
+"""What stands in the report's tables, as text: the page and the mail print the same cells."""
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from lnetstat.analysis.results import Analysis, CreditUse, DeadTime, HostQuality
+from lnetstat.model import Finding
+from lnetstat.report.words import NOT_KNOWN, iso, measure, number, percent, plural, printable, seconds, yes_no
+
+MOST_CREDIT_ROWS = 200
+MOST_SIGNALS = 64
+RESOURCES = {
+    "peer_credits": "peer credits",
+    "peer_router_credits": "peer router credits",
+    "ni_credits": "NI credits",
+    "router_buffers": "router buffers",
+}
+# Which evidence says how much, in whose words, by kind; everything else is in the JSON.
+_Measure = tuple[str, str, Callable[[Any], str]]
+_PERIOD: _Measure = ("period_s", "every {}", seconds)
+_COUNT: _Measure = ("count", "{} in all", number)
+_SHARE: _Measure = ("share", "{} of the time", percent)
+_HOW_MUCH: dict[str, tuple[_Measure, ...]] = {
+    "dead_time": (
+        _PERIOD,
+        ("duration_s", "for {}", seconds),
+        ("depth", "{} deep", percent),
+        ("lost_fraction", "{} of the bytes lost", percent),
+        ("incidents", "{} incidents", number),
+    ),
+    "ping_burst": (("bursts", "{} bursts", number), ("size", "of {}", number), _PERIOD, ("peak_rate", "up to {}/s", number)),
+    "oversubscribed": (
+        ("waiting_max", "{} waited", number),
+        ("limit", "{} configured", number),
+        ("required_peak", "{} required", number),
+        ("required_p99", "{} for 99 % of the time", number),
+        ("rows", "rows that ran out: {}", number),
+    ),
+    "first_exhausted": (("resource", "{}", lambda value: RESOURCES.get(value, str(value))),),
+    "drops": (("drop_count", "{} dropped", number), ("errors", "{} errors", number)),
+    "data_gap": (("gaps", "{} gaps", number), ("missing_s", "{} missing", seconds), ("rises", "{} marks rose", number)),
+    "cannot_tell": (("signals", "{} signals", lambda value: number(len(value))),),
+    "route_down": (_COUNT, _SHARE),
+    "ni_unhealthy": (_COUNT, _SHARE),
+    "peer_down": (_COUNT, _SHARE),
+}
+_MOST_MEASURES = 6
+SAME_ADVICE = "As for the finding above."
+
+
+class FindingRow(NamedTuple):
+    """One finding, all in words."""
+
+    severity: str
+    kind: str
+    message: str
+    subject: str
+    since: str
+    until: str
+    how_much: str
+    advice: str
+    reference: str
+
+
+class Grid(NamedTuple):
+    """A table: column heads, what each column holds (name, number or sentence), cells, and a note on what is not in it."""
+
+    heads: tuple[str, ...]
+    kinds: tuple[str, ...]
+    cells: tuple[tuple[str, ...], ...]
+    note: str = ""
+
+
+def finding_rows(analysis: Analysis) -> list[FindingRow]:
+    """Return all findings in their order; advice that was just given is not repeated."""
+    found = [_finding_row(each) for each in analysis.findings]
+    repeated = [False, *(one.advice == other.advice for one, other in pairwise(found))]
+    return [row._replace(advice=SAME_ADVICE) if again and row.advice else row for row, again in zip(found, repeated, strict=True)]
+
+
+def _finding_row(finding: Finding) -> FindingRow:
+    return FindingRow(
+        finding.severity.name.lower(),
+        finding.kind.replace("_", " "),
+        printable(finding.message),
+        printable(finding.subject),
+        iso(finding.begin_ns, 3),
+        iso(finding.end_ns, 3) if finding.end_ns > finding.begin_ns else "",
+        _how_much(finding),
+        printable(finding.advice),
+        printable(finding.reference),
+    )
+
+
+def _how_much(finding: Finding) -> str:
+    """Return the measures of a kind that is known; else the first pieces of evidence, named by their keys."""
+    kind = "oversubscribed" if finding.kind.startswith("oversubscribed_") else finding.kind
+    known = [
+        printable(words.format(say(finding.evidence[key])))
+        for key, words, say in _HOW_MUCH.get(kind, ())
+        if finding.evidence.get(key) is not None
+    ]
+    return ", ".join(known or [words for words in (measure(*item) for item in finding.evidence.items()) if words][:_MOST_MEASURES])
+
+
+def key_figures(analysis: Analysis) -> list[tuple[str, str]]:
+    """Return (what, value) of the verdict on dead time: what a reader asks first."""
+    dead = analysis.dead_time
+    figures: list[tuple[str, str]] = []
+    if dead.detected or dead.recurrent:
+        error = f" ± {seconds(dead.period_err_s)}" if dead.period_err_s else ""
+        figures += [
+            ("Signal", printable(f"{dead.host} {dead.instance} {dead.signal}".strip())),
+            ("Period", seconds(dead.period_s) + error),
+            ("Duration of a dip", seconds(dead.duration_s)),
+            ("Depth", percent(dead.depth) + ("" if dead.depth_resolved else " (samples are longer than the dip)")),
+            ("Bytes lost", f"{percent(dead.lost_fraction)}, {percent(dead.lost_fraction_gross)} before catching up"),
+            ("Incidents", number(len(dead.incidents))),
+            ("Cause", dead.cause + (f" ({number(dead.ping_z)} sigma above chance)" if dead.ping_z and dead.cause == "ping" else "")),
+            ("In step with the clock", yes_no(dead.epoch_aligned)),
+            ("False-alarm probability", _probability(dead.fap)),
+        ]
+    if analysis.credits is not None:
+        worst = analysis.credits
+        figures += [
+            ("Worst peer", printable(worst.subject)),
+            ("Its credits required", f"{number(worst.required_peak)} at the peak, {number(worst.required_p99)} for 99 % of the time"),
+            ("Its time below 0", percent(worst.fraction_time_oversubscribed)),
+        ]
+    return figures
+
+
+def _probability(value: float) -> str:
+    return f"{value:.2g}" if value >= 1e-3 else f"{value:.0e}"
+
+
+def credit_grid(analysis: Analysis) -> Grid:
+    """Return credits required against credits configured, worst first."""
+    heads = (
+        "Host",
+        "Resource",
+        "Of",
+        "Row",
+        "Grade",
+        "Configured",
+        "Required",
+        "99 % of the time",
+        "Lowest",
+        "Time below 0",
+        "First below 0",
+    )
+    kinds = ("name", "name", "name", "number", "name", "number", "number", "number", "number", "number", "name")
+    shown = analysis.credit_use[:MOST_CREDIT_ROWS]
+    rest = len(analysis.credit_use) - len(shown)
+    note = f"{plural(rest, 'more row')} not shown: lnetstat report --format json has all." if rest else ""
+    return Grid(heads, kinds, tuple(_credit_cells(each) for each in shown), note)
+
+
+def _credit_cells(use: CreditUse) -> tuple[str, ...]:
+    below = percent(use.fraction_time_oversubscribed)
+    if use.fraction_windows is not None:
+        below += f", in {percent(use.fraction_windows)} of the intervals"
+    first = iso(use.first_low_ns, 3) if use.first_low_ns is not None else NOT_KNOWN
+    if use.low_at_start:
+        first = "before the record" + ("" if use.first_low_ns is None else f", again {first}")
+    return (
+        printable(use.host),
+        RESOURCES.get(use.resource, printable(use.resource)),
+        printable(use.subject),
+        str(use.row),
+        use.grade,
+        number(use.limit),
+        number(use.required_peak),
+        number(use.required_p99),
+        number(use.low_water),
+        below,
+        first,
+    )
+
+
+def signal_grid(analysis: Analysis) -> Grid:
+    """Return the verdict on every signal that was searched for dips."""
+    heads = ("Host", "Signal", "Verdict", "Period", "Score", "False alarm", "Why")
+    kinds = ("name", "name", "name", "number", "number", "number", "sentence")
+    shown = analysis.series[:MOST_SIGNALS]
+    rest = len(analysis.series) - len(shown)
+    return Grid(heads, kinds, tuple(_signal_cells(each) for each in shown), f"{plural(rest, 'more signal')} not shown." if rest else "")
+
+
+def _signal_cells(each: DeadTime) -> tuple[str, ...]:
+    name = printable(f"{each.instance} {each.signal}".strip())
+    why = each.reason or (f"cause: {each.cause}" if each.detected or each.recurrent else "")
+    verdict = each.verdict.replace("_", " ")
+    return printable(each.host), name, verdict, seconds(each.period_s), number(each.score), _probability(each.fap), printable(why)
+
+
+def quality_grid(analysis: Analysis) -> Grid:
+    """Return what each host's data looks like."""
+    heads = ("Host", "From", "To", "Samples", "Every", "99 % within", "Gaps", "Counter resets", "Reads")
+    kinds = ("name", "name", "name", "number", "number", "number", "name", "number", "sentence")
+    return Grid(heads, kinds, tuple(_quality_cells(each) for each in analysis.quality))
+
+
+def _quality_cells(host: HostQuality) -> tuple[str, ...]:
+    missing = sum(stop - start for start, stop in host.gaps)
+    gaps = f"{plural(len(host.gaps), 'gap')}, {seconds(missing)}" if host.gaps else "none"
+    return (
+        printable(host.host),
+        iso(host.begin_ns),
+        iso(host.end_ns),
+        number(host.samples),
+        seconds(host.interval_s),
+        seconds(host.interval_p99_s),
+        gaps,
+        number(host.resets),
+        ", ".join(f"{number(count)} {printable(state)}" for state, count in sorted(host.states.items())),
+    )
+
+
+def record_words(analysis: Analysis) -> str:
+    """Return one line on what was looked at: hosts, from when to when, how long."""
+    if not analysis.quality:
+        return "No samples."
+    begin, end = min(each.begin_ns for each in analysis.quality), max(each.end_ns for each in analysis.quality)
+    names = [printable(each.host) for each in analysis.quality if each.host]
+    more = f" and {len(names) - 6} more" if len(names) > 6 else ""
+    hosts = f"{plural(len(names), 'host')} ({', '.join(names[:6])}{more}), " if names else ""
+    return f"{hosts}{iso(begin)} to {iso(end)} ({seconds((end - begin) / 1e9)})"

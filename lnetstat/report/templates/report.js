@@ -1,0 +1,33 @@
+"use strict";
+// Draws the figures and keeps their time axes together. Colours of text and grid come from the style sheet.
+(() => {
+  const figures = JSON.parse(document.getElementById("data").textContent);
+  const linked = [];
+  let following = false;
+
+  const sameRange = (one, other) => Number(new Date(one[0])) === Number(new Date(other[0])) && Number(new Date(one[1])) === Number(new Date(other[1]));
+
+  function follow(leader) {
+    if (following) return;
+    following = true;
+    const range = leader.layout.xaxis.range.slice();
+    const others = linked.filter((plot) => plot !== leader && !sameRange(plot.layout.xaxis.range, range));
+    Promise.all(others.map((plot) => Plotly.relayout(plot, { "xaxis.range": range.slice() }))).finally(() => { following = false; });
+  }
+
+  // The buttons are listed one by one: plotly's own choice has one that uploads the figure to its maker's cloud.
+  const options = {
+    responsive: true, doubleClick: "reset", displaylogo: false, showSendToCloud: false, plotlyServerURL: "",
+    modeBarButtons: [["toImage"], ["zoom2d", "pan2d"], ["zoomIn2d", "zoomOut2d", "resetScale2d"]],
+  };
+  const waiting = [...document.querySelectorAll("[data-plot]")].map((place) => {
+    const figure = figures[place.dataset.plot];
+    place.textContent = "";
+    return Plotly.newPlot(place, figure.data, figure.layout, options).then(() => {
+      if (!figure.linked) return;
+      linked.push(place);
+      place.on("plotly_relayout", () => follow(place));
+    });
+  });
+  Promise.all(waiting).then(() => { document.documentElement.dataset.drawn = String(waiting.length); });
+})();
