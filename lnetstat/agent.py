@@ -113,15 +113,15 @@ class Agent:
 
     def _self_values(self, took_ns: int) -> Iterable[tuple[str, float]]:
         assert self._reducer
-        carbons = [sink for sink in self._sinks if isinstance(sink, CarbonSink)]
+        counts = [sink.counts for sink in self._sinks if isinstance(sink, CarbonSink)]
         yield "self.duration_ms", took_ns / 1e6
         yield "self.late", self._late
         yield "self.errors", self._reducer.errors
         yield "self.series", self._reducer.series
-        yield "self.spooled", sum(sink.queued for sink in carbons)
-        yield "self.sent", sum(sink.sent for sink in carbons)
-        yield "self.resent", sum(sink.resent for sink in carbons)
-        yield "self.lost", sum(sink.dropped + sink.refused for sink in carbons)
+        yield "self.spooled", sum(count.queued for count in counts)
+        yield "self.sent", sum(count.sent for count in counts)
+        yield "self.resent", sum(count.resent for count in counts)
+        yield "self.lost", sum(count.dropped + count.refused for count in counts)
         with contextlib.suppress(OSError):  # hidden by the kernel's settings: a gap, and no reason to stop
             yield "self.rss_bytes", rss_bytes()
 
@@ -171,7 +171,7 @@ def rss_bytes() -> int:
 
 _BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from lnetstat.agent import main; sys.exit(main(sys.argv[2]))"
 # One heap for all reader threads, and large texts given back to the kernel: half the memory at 100,000 peers.
-_MALLOC = {"MALLOC_ARENA_MAX": "1", "MALLOC_TRIM_THRESHOLD_": "131072", "MALLOC_MMAP_THRESHOLD_": "65536"}
+MALLOC = {"MALLOC_ARENA_MAX": "1", "MALLOC_TRIM_THRESHOLD_": "131072", "MALLOC_MMAP_THRESHOLD_": "65536"}
 
 
 def agent_command(settings: AgentSettings) -> list[str]:
@@ -185,7 +185,7 @@ def become(settings: AgentSettings) -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     command = agent_command(settings)
-    os.execve(command[0], command, os.environ | _MALLOC)  # noqa: S606
+    os.execve(command[0], command, os.environ | MALLOC)  # noqa: S606
 
 
 def main(text: str) -> int:

@@ -5,13 +5,14 @@ from collections.abc import Iterable, Iterator
 from lnetstat.model import Point, Reduce, Sample, Snapshot, State
 from lnetstat.reduce.families import FAMILIES, Values, peers_values
 from lnetstat.reduce.health import health_values
-from lnetstat.reduce.metrics import PREFIX, SERIES_MAX, metric_of
+from lnetstat.reduce.metrics import METRICS, PREFIX, SERIES_MAX, metric_of
 from lnetstat.reduce.paths import host_node, net_node, nid_node
 from lnetstat.reduce.peers import PeersStream, TopPeer, totals, worst
 from lnetstat.reduce.top import TopPeers
 from lnetstat.tables import samples, table_named
 
-TOP_SERIES = 5
+TOP_REDUCE = {m.pattern.rpartition(".")[2]: m.reduce for m in METRICS if ".top." in m.pattern}
+TOP_SERIES = len(TOP_REDUCE)
 NS = 1_000_000_000
 
 
@@ -104,11 +105,11 @@ class Reducer:
 
     def _admit(self, path: str) -> Reduce | None:
         """Return how a new path is reduced, or None beyond the limit. The top peers have a share of their own, bounded by TopPeers."""
+        if ".top." in path:
+            return TOP_REDUCE[path.rpartition(".")[2]]
         metric = metric_of(path)
         if metric is None:
             raise ValueError(f"metric {path} is not in METRICS")
-        if ".top." in path:
-            return metric.reduce
         if self._others >= self._others_max:
             self._refused.add(path)
             return None

@@ -131,6 +131,7 @@ class Lanes(Generic[Result]):
                 self._idle += 1
                 if self._end(job.key):
                     self._done[job.key] = result
+            del job, result  # or a table of 10,000 lines stays in memory until the next read
 
     def _end(self, key: str) -> bool:
         """Free the key; False when the job was given up meanwhile."""

@@ -80,8 +80,8 @@ def _deadline(word: str | None) -> int | None:
         return None
     seconds = integer(word)
     for bits in (64, 32):
-        if 2 ** (bits - 1) <= seconds < 2**bits:
-            return seconds - 2**bits
+        if 1 << (bits - 1) <= seconds < 1 << bits:
+            return seconds - (1 << bits)
     return seconds
 
 
