@@ -11,13 +11,14 @@ import stat
 import time
 from collections.abc import Callable
 from functools import partial
+from itertools import islice
 from typing import NamedTuple
 
 from lnetstat.model import Snapshot, State
 
 BUFFER_BYTES = 65536
-RECORD_BYTES = 4096  # longer than any record
-PART_BYTES = 1 << 18
+RECORD_BYTES = 16384  # longer than any record: `nis` gives the rows of all CPTs of an interface in one
+RECORDS_AT_ONCE = 1024
 STALE_RETRIES = 3
 
 _STATES = {
@@ -97,8 +98,10 @@ def _scan(path: str, in_one_read: bool, clocks: Clocks, open_file: Callable[[str
     try:
         descriptor = open_file(path)
         try:
-            if in_one_read or read is not os.read or not _read_fast(descriptor, chunks):
-                _read_chunks(partial(read, descriptor, BUFFER_BYTES), chunks, in_one_read)
+            if in_one_read:
+                chunks.append(read(descriptor, BUFFER_BYTES))
+            if not in_one_read or len(chunks[0]) == BUFFER_BYTES or not chunks[0].endswith(b"\n"):
+                _read_records(partial(read, descriptor, RECORD_BYTES), chunks)
         finally:
             os.close(descriptor)
     except OSError as error:
@@ -106,31 +109,21 @@ def _scan(path: str, in_one_read: bool, clocks: Clocks, open_file: Callable[[str
     return _Scan(b"".join(chunks), number, time_ns, mono_ns, clocks.monotonic_ns() - mono_ns)
 
 
-def _read_fast(descriptor: int, chunks: list[bytes]) -> bool:
-    """Let BufferedReader loop over 10,000 records in C: it never asks for less than its buffer, so no record meets a short one.
+def _read_records(next_record: Callable[[], bytes], chunks: list[bytes]) -> None:
+    """Append what each read returns until one returns nothing; what came before an error stays in `chunks`.
 
-    It forgets what it had when a read fails: then the file is set back to its start and False returned, for the loop that does not.
+    The loop runs in C as far as it can: extend() over iter(), which leaves in its list what was read before an error. BufferedReader would
+    loop a little faster, but fills up the end of each part with ever shorter reads: EINVAL, and the whole scan again.
     """
-    with open(descriptor, "rb", buffering=RECORD_BYTES, closefd=False) as file:
+    records = iter(next_record, b"")
+    more = True
+    while more:
+        batch: list[bytes] = []
         try:
-            while True:
-                chunks.append(file.read(PART_BYTES))
-                if len(chunks[-1]) < PART_BYTES:
-                    return True
-        except OSError:
-            chunks.clear()
-            os.lseek(descriptor, 0, os.SEEK_SET)
-            return False
-
-
-def _read_chunks(next_chunk: Callable[[], bytes], chunks: list[bytes], in_one_read: bool) -> None:
-    """Append what each read returns until one returns nothing; what came before an error stays in `chunks`."""
-    if in_one_read:
-        chunks.append(next_chunk())
-        if chunks[0].endswith(b"\n") and len(chunks[0]) < BUFFER_BYTES:
-            return
-    # extend() over iter() leaves in the list what was read before an error.
-    chunks.extend(iter(next_chunk, b""))
+            batch.extend(islice(records, RECORDS_AT_ONCE))
+        finally:
+            chunks.append(b"".join(batch))  # 100,000 small objects would take more memory than the table
+        more = len(batch) == RECORDS_AT_ONCE
 
 
 def _snapshot(name: str, host: str, scan: _Scan, state: State, flags: frozenset[str]) -> Snapshot:

@@ -30,7 +30,10 @@ def lnetfs_program(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture
 def mount(lnetfs_program: str, tmp_path: Path) -> Iterator[Callable[..., Path]]:
-    """Return mount(text, stale_row, header_lines, after_write) -> folder. Files called *hang* hang while tmp_path/hang exists."""
+    """Return mount(text, stale_row, header_lines, after_write) -> folder.
+
+    A file called *hang* hangs while tmp_path/hang exists; tmp_path/short lists the reads of less than 4 KiB.
+    """
     mounted: list[Path] = []
 
     def mount_text(text: str, stale_row: int = -1, header_lines: int = 1, after_write: str | None = None) -> Path:
@@ -41,7 +44,8 @@ def mount(lnetfs_program: str, tmp_path: Path) -> Iterator[Callable[..., Path]]:
         folder = tmp_path / f"mnt{len(mounted)}"
         folder.mkdir()
         argv = [lnetfs_program, str(source), str(stale_row), str(header_lines), str(folder)]
-        done = subprocess.run(argv, env={**os.environ, "LNETFS_HANG": str(tmp_path / "hang")}, stderr=subprocess.PIPE, text=True)
+        switches = {"LNETFS_HANG": str(tmp_path / "hang"), "LNETFS_SHORT": str(tmp_path / "short")}
+        done = subprocess.run(argv, env={**os.environ, **switches}, stderr=subprocess.PIPE, text=True)
         if done.returncode:
             pytest.skip(f"no FUSE test: mounting is not allowed here: {done.stderr.strip()}")
         mounted.append(folder)

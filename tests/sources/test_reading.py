@@ -47,6 +47,14 @@ def test_one_record_per_read_gives_the_whole_table(mount: Callable[..., Path]) -
     assert snapshot.text == TABLE
 
 
+@pytest.mark.parametrize("count", [3540, 7100, 9973])
+def test_no_read_asks_for_less_than_4_kib(mount: Callable[..., Path], tmp_path: Path, count: int) -> None:
+    """A record that does not fit gives EINVAL, and the whole scan would have to begin again: on a busy router that is twice the cost."""
+    text = HEADER + "".join(f"10.1.{i % 7}.{i}@tcp                1    up    -1     8     8     8     8    -{i} 0\n" for i in range(count))
+    assert read_file(str(mount(text) / "peers"), "peers", "rtr").text == text
+    assert not (tmp_path / "short").exists()
+
+
 def test_two_header_lines_in_one_record(mount: Callable[..., Path]) -> None:
     text = "Routing enabled\nnet hops priority state router\ntcp1 1 0 up 10.1.0.1@tcp\n"
     assert read_file(str(mount(text, -1, 2) / "routes"), "routes", "rtr").text == text
@@ -97,6 +105,14 @@ def test_an_error_in_mid_scan_never_looks_like_a_short_table() -> None:
 def test_a_file_that_is_made_anew_at_each_read_is_read_once() -> None:
     snapshot = read_injected([b"0 1 2\n", b"3\n", b""], in_one_read=True)
     assert snapshot.text == "0 1 2\n"
+
+
+def test_an_error_after_thousands_of_records_loses_none_of_them() -> None:
+    rows = [f"row {i}\n".encode() for i in range(5000)]
+    snapshot = read_injected([*rows, errno.EINVAL])
+    assert (snapshot.state, snapshot.text) == (State.PARTIAL, b"".join(rows).decode())
+    exactly_two_batches = rows[:2048]
+    assert read_injected([*exactly_two_batches, b""]).text == b"".join(exactly_two_batches).decode()
 
 
 def test_a_first_read_that_is_cut_is_read_on() -> None:
