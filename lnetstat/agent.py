@@ -171,7 +171,7 @@ def rss_bytes() -> int:
 
 _BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from lnetstat.agent import main; sys.exit(main(sys.argv[2]))"
 # One heap for all reader threads, and large texts given back to the kernel: half the memory at 100,000 peers.
-MALLOC = {"MALLOC_ARENA_MAX": "1", "MALLOC_TRIM_THRESHOLD_": "131072", "MALLOC_MMAP_THRESHOLD_": "65536"}
+MALLOC = {"MALLOC_ARENA_MAX": "1", "MALLOC_TRIM_THRESHOLD_": "1000000", "MALLOC_MMAP_THRESHOLD_": "500000"}
 
 
 def agent_command(settings: AgentSettings) -> list[str]:

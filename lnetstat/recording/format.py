@@ -32,11 +32,11 @@ The first frame of each host in a segment is a key frame, so that dropping a seg
 """
 
 import json
+import os
 import re
 import struct
 import zlib
 from collections.abc import Mapping
-from pathlib import Path
 from typing import NamedTuple
 
 from lnetstat.errors import RecordingError, shown
@@ -121,14 +121,23 @@ def unpack_u32(data: bytes) -> int:
     return number
 
 
-def segments(folder: Path) -> list[Path]:
-    """Return the folder's segments, oldest first."""
-    return sorted((path for path in folder.glob(f"*{SUFFIX}") if path.stem.isdecimal()), key=lambda path: int(path.stem))
+def segments(folder: str) -> list[str]:
+    """Return the paths of the folder's segments, oldest first; none where there is no such folder."""
+    try:
+        names = [name for name in os.listdir(folder) if name.endswith(SUFFIX) and name.removesuffix(SUFFIX).isdecimal()]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    return [os.path.join(folder, name) for name in sorted(names, key=lambda name: int(name.removesuffix(SUFFIX)))]
 
 
-def segment_path(folder: Path, number: int) -> Path:
+def segment_number(path: str) -> int:
+    """Return the number in a segment's name."""
+    return int(os.path.basename(path).removesuffix(SUFFIX))
+
+
+def segment_path(folder: str, number: int) -> str:
     """Return where segment `number` (from 1) lies."""
-    return folder / f"{number:08d}{SUFFIX}"
+    return os.path.join(folder, f"{number:08d}{SUFFIX}")
 
 
 def pack_end_frame(ranges: Mapping[str, tuple[int, int]]) -> bytes:

@@ -1,8 +1,8 @@
 """Reading a recording: by time and host, while it is being written, and past whatever was damaged."""
 
 import contextlib
+import os
 from collections.abc import Collection, Iterator
-from pathlib import Path
 from typing import BinaryIO
 
 from lnetstat.errors import RecordingError
@@ -12,10 +12,10 @@ from lnetstat.recording import scan
 from lnetstat.recording.body import Change, HostDecoder
 
 
-def is_recording(folder: str | Path) -> bool:
+def is_recording(folder: str | os.PathLike[str]) -> bool:
     """True where the folder holds a recording, if only an empty one."""
-    folder = Path(folder)
-    return folder.is_dir() and (bool(layout.segments(folder)) or (folder / layout.LOCK_NAME).exists())
+    folder = os.fspath(folder)
+    return bool(layout.segments(folder)) or os.path.isfile(os.path.join(folder, layout.LOCK_NAME))
 
 
 class Recording:
@@ -24,10 +24,10 @@ class Recording:
     Raises RecordingError where the folder holds no recording or one of a newer version.
     """
 
-    def __init__(self, folder: str | Path) -> None:
-        self.folder = Path(folder)
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = os.fspath(folder)
         self.problems: list[str] = []
-        self._known_ranges: dict[Path, tuple[int, scan.Ranges]] = {}
+        self._known_ranges: dict[str, tuple[int, scan.Ranges]] = {}
         if not is_recording(self.folder):
             raise RecordingError(f"{self.folder}: no recording: expected a folder with files called 00000001{layout.SUFFIX}")
 
@@ -77,7 +77,7 @@ class Recording:
                 continue
             # a segment may be dropped by the writer's bounds after the folder was listed
             with contextlib.suppress(FileNotFoundError), open(path, "rb") as file:
-                for change in self._segment_changes(file, path.name, window):
+                for change in self._segment_changes(file, os.path.basename(path), window):
                     key = change.snapshot.host, change.snapshot.name
                     if not window.holds(change.snapshot.time_ns):
                         passed_over.add(key)
@@ -85,17 +85,17 @@ class Recording:
                         yield change._replace(changed=None) if key in passed_over else change
                         passed_over.discard(key)
 
-    def _segments(self) -> Iterator[tuple[Path, scan.Ranges]]:
+    def _segments(self) -> Iterator[tuple[str, scan.Ranges]]:
         for path in layout.segments(self.folder):
             try:
-                size = path.stat().st_size
+                size = os.stat(path).st_size
                 known = self._known_ranges.get(path)
                 if known is None or known[0] != size:
                     known = self._known_ranges[path] = size, scan.ranges(path)
             except FileNotFoundError:
                 continue
             except OSError as error:
-                self._report(f"{path.name}: cannot be read: {error.strerror}")
+                self._report(f"{os.path.basename(path)}: cannot be read: {error.strerror}")
                 continue
             yield path, known[1]
 

@@ -3,7 +3,6 @@
 import os
 import zlib
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from lnetstat.errors import RecordingError
@@ -55,14 +54,14 @@ def body(file: BinaryIO, frame: Frame) -> bytes | None:
     return packed if zlib.crc32(packed) == frame.header.body_crc else None
 
 
-def ranges(path: Path) -> Ranges:
+def ranges(path: str) -> Ranges:
     """Return each host's first and last stamp (epoch ns) in a segment: from its end frame, else by walking over the headers."""
     with open(path, "rb") as file:
         found = _ranges_at_end(file)
         if found is not None:
             return found
         found = {}
-        for header, _ in frames(file, path.name, lambda _: None):
+        for header, _ in frames(file, os.path.basename(path), lambda _: None):
             begin_ns, end_ns = found.get(header.host, (header.begin_ns, header.end_ns))
             found[header.host] = min(begin_ns, header.begin_ns), max(end_ns, header.end_ns)
         return found

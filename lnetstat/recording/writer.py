@@ -7,7 +7,6 @@ import os
 import threading
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import BinaryIO
 
 from lnetstat.errors import RecordingError
@@ -21,10 +20,10 @@ SEGMENT_BYTES_MIN = 64 << 10
 SEGMENTS_PER_BOUND = 8  # dropping the oldest segment gives up at most this part of what the bounds allow
 SEGMENT_AGE_NS = 3600 * 10**9
 FSYNC_EVERY_S = 1.0
-OpenSegment = Callable[[Path], BinaryIO]
+OpenSegment = Callable[[str], BinaryIO]
 
 
-def open_segment(path: Path) -> BinaryIO:
+def open_segment(path: str) -> BinaryIO:
     """Create a segment that must not exist yet, without a buffer: what write() returned for is in the kernel's hands."""
     return open(path, "xb", buffering=0)
 
@@ -43,7 +42,7 @@ class RecordingWriter:
 
     def __init__(
         self,
-        folder: str | Path,
+        folder: str | os.PathLike[str],
         *,
         max_bytes: int = 0,
         max_age_s: float = 0,
@@ -51,7 +50,7 @@ class RecordingWriter:
         clock: Callable[[], float] = time.monotonic,
         open_segment: OpenSegment = open_segment,
     ) -> None:
-        self.folder = Path(folder)
+        self.folder = os.fspath(folder)
         self.max_bytes, self.max_age_ns, self.free_bytes_min = max_bytes, int(max_age_s * 1e9), free_bytes_min
         self.frames_written = self.frames_lost = self.bytes_written = self.text_bytes = 0
         self.segments_dropped = self.bytes_dropped = 0
@@ -59,7 +58,7 @@ class RecordingWriter:
         self._clock, self._open_segment = clock, open_segment
         self._lock = _lock(self.folder)
         self._closed_segments = [_Closed(path) for path in layout.segments(self.folder)]
-        self._number = max((int(closed.path.stem) for closed in self._closed_segments), default=0)
+        self._number = max((layout.segment_number(closed.path) for closed in self._closed_segments), default=0)
         self._active: _Active | None = None
         self._hosts: dict[str, HostEncoder] = {}
         self._sync_thread: threading.Thread | None = None
@@ -128,7 +127,8 @@ class RecordingWriter:
             _write_whole(file, layout.segment_header())
         except OSError:
             file.close()
-            path.unlink(missing_ok=True)
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)
             self._number -= 1
             raise
         self._active = _Active(path, file, begin_ns)
@@ -196,7 +196,7 @@ class RecordingWriter:
             return False
         oldest = self._closed_segments.pop(0)
         with contextlib.suppress(FileNotFoundError):
-            oldest.path.unlink()
+            os.unlink(oldest.path)
         self.segments_dropped += 1
         self.bytes_dropped += oldest.size
         return True
@@ -205,11 +205,11 @@ class RecordingWriter:
 class _Closed:
     """A finished segment: where, how long, and the greatest stamp in it."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: str) -> None:
         self.path = path
         self.size = self.end_ns = 0
         with contextlib.suppress(OSError, RecordingError):  # gone, not readable, or of a newer version: counted as far as is known
-            status = path.stat()
+            status = os.stat(path)
             self.size, self.end_ns = status.st_size, status.st_mtime_ns
             self.end_ns = max((end_ns for _, end_ns in scan.ranges(path).values()), default=self.end_ns)
 
@@ -217,7 +217,7 @@ class _Closed:
 class _Active:
     """The segment that is being written, and what its end frame will say."""
 
-    def __init__(self, path: Path, file: BinaryIO, begin_ns: int) -> None:
+    def __init__(self, path: str, file: BinaryIO, begin_ns: int) -> None:
         self.path, self.file, self.begin_ns = path, file, begin_ns
         self.size = len(layout.segment_header())
         self.ranges: scan.Ranges = {}
@@ -229,11 +229,11 @@ class _Active:
         self.size += frame_bytes
 
 
-def _lock(folder: Path) -> BinaryIO:
+def _lock(folder: str) -> BinaryIO:
     """Return the locked lock file of the folder, which is made when it is missing; raises RecordingError."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = open(folder / layout.LOCK_NAME, "ab", buffering=0)  # noqa: SIM115  held as long as the writer lives
+        os.makedirs(folder, exist_ok=True)
+        lock = open(os.path.join(folder, layout.LOCK_NAME), "ab", buffering=0)  # noqa: SIM115  held as long as the writer lives
     except OSError as error:
         raise RecordingError(f"{folder}: cannot record here: {error.strerror}: choose a folder that can be written") from error
     try:
@@ -265,6 +265,6 @@ def _sync(descriptor: int) -> None:
     os.close(descriptor)
 
 
-def _free_bytes(folder: Path) -> int:
+def _free_bytes(folder: str) -> int:
     space = os.statvfs(folder)
     return space.f_bavail * space.f_frsize

@@ -4,6 +4,7 @@ Perl and Python share one table of cases: sample-data/paths.tsv.
 """
 
 import re
+from functools import lru_cache
 
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?\Z", re.ASCII)
 _NET = r"(?P<net>[a-z][a-z0-9]*)\Z"
@@ -22,6 +23,7 @@ def host_node(host: str) -> str:
     return host.replace(".", "_") if _HOST.match(host) and ".." not in host else _hex(host)
 
 
+@lru_cache(maxsize=512)
 def nid_node(nid: str) -> str:
     """Return the node of a NID: 10.10.1.2@o2ib1 -> 10_10_1_2_at_o2ib1, fd00::1@tcp -> fd00--1_at_tcp; no NID -> hex."""
     for pattern in (_IPV4_NID, _NUMBER_NID, _IPV6_NID):
@@ -36,6 +38,7 @@ def net_node(net: str) -> str:
     return net if net.isascii() and net.isalnum() else _hex(net)
 
 
+@lru_cache(maxsize=512)
 def name_node(name: str) -> str:
     """Return the node of a counter or of a counters' instance: ost_io and obd_ping stay, obdfilter.FS-OST0000 -> obdfilter_FS-OST0000.
 

@@ -13,11 +13,13 @@ from operator import ne
 from typing import NamedTuple, TypeVar
 
 from lnetstat.reduce.metrics import BUCKETS
-from lnetstat.tables._rows import NID_BEFORE_NET, integer
+from lnetstat.tables._rows import NID_BEFORE_NET
 from lnetstat.tables.peers import STATES, TEN_HEADER, PeersRow
 
 _Value = TypeVar("_Value", int, tuple[int, int])
 _LINE_START = re.compile(NID_BEFORE_NET + "(?=[a-z][a-z0-9]* )", re.ASCII)
+# Behind the NID's @: net, refs, state, last, and the numbers max, rtr, min, tx, min, queue.
+_TAIL = re.compile(r"([a-z][a-z0-9]*) +-?[0-9]+ +(" + "|".join(STATES) + r") +-?[0-9]+" + r" +(-?[0-9]+)" * 6 + " *", re.ASCII)
 
 
 class PeersTotal(NamedTuple):
@@ -192,7 +194,7 @@ class PeersStream:
             if len(self._known) > 2 * len(lines) + 1000:
                 self._known = {}
             for at in compress(range(len(lines)), map(ne, lines, self._lines)):
-                old, new = self._tails[at], self._tail(lines[at])
+                old, new = self._tails[at], self._tail(lines[at], self._lines[at])
                 self._sums(old).add(old, -1)
                 self._sums(new).add(new, 1)
                 self._tails[at] = new
@@ -204,11 +206,15 @@ class PeersStream:
             sums = self._nets[tail.net] = _NetSums()
         return sums
 
-    def _tail(self, line: str) -> _Tail:
-        nid = _LINE_START.match(line)
-        if nid is None:
-            raise ValueError(line)
-        text = line[nid.end() :]
+    def _tail(self, line: str, before: str = "") -> _Tail:
+        """Take a line apart. `before`: the line that stood there; the same NID need not be checked again."""
+        net_at = before.find("@") + 1
+        if not net_at or line[:net_at] != before[:net_at]:
+            nid = _LINE_START.match(line)
+            if nid is None:
+                raise ValueError(line)
+            net_at = nid.end()
+        text = line[net_at:]
         tail = self._known.get(text)
         if tail is None:
             tail = self._known[text] = _parse_tail(text)
@@ -221,14 +227,9 @@ class PeersStream:
     def worst(self, count: int) -> list[TopPeer]:
         """Return what worst() gives for the rows of the latest text."""
         bound = self._bound(count)
-        return nsmallest(
-            count,
-            (
-                _peer(tail, line)
-                for tail, line in zip(self._tails, self._lines, strict=True)
-                if tail[0] <= bound[0] and tail[:2] <= bound and tail.limit > 0
-            ),
-        )
+        tails, lines, tx_bound = self._tails, self._lines, bound[0]
+        low = [at for at, tail in enumerate(tails) if tail[0] <= tx_bound]
+        return nsmallest(count, (_peer(tails[at], lines[at]) for at in low if tails[at][:2] <= bound and tails[at].limit > 0))
 
     def _bound(self, count: int) -> tuple[int, int]:
         """Return a (tx, tx_low) that at least `count` peers, where there are as many, do not exceed."""
@@ -251,9 +252,9 @@ def _peer(tail: _Tail, line: str) -> TopPeer:
 
 
 def _parse_tail(text: str) -> _Tail:
-    net, refs, state, last, *numbers = text.split()
-    if state not in STATES or len(numbers) != 6:
+    found = _TAIL.fullmatch(text)
+    if found is None:
         raise ValueError(text)
-    integer(refs), integer(last)
-    limit, rtr, rtr_low, tx, tx_low, queue = (integer(word) for word in numbers)
+    net, state, *numbers = found.groups()
+    limit, rtr, rtr_low, tx, tx_low, queue = map(int, numbers)
     return _Tail(tx, tx_low, -queue, net, state == "down", limit, rtr, rtr_low)
