@@ -17,6 +17,7 @@ from lnetstat.sources import live
 from lnetstat.sources.live import LiveSource, NodeSource
 from lnetstat.sources.node import LNET_TABLES, Node
 from lnetstat.sources.reading import Clocks
+from lnetstat.sources.replay import write_tree
 
 SECOND_NS = 1_000_000_000
 FOREVER_S = 60.0
@@ -91,6 +92,20 @@ def test_a_tree_with_proc_and_sys_is_read_by_its_names(tmp_path: Path) -> None:
 def test_a_folder_that_holds_the_tables_itself(tmp_path: Path) -> None:
     source = LiveSource(str(write(tmp_path, {name: f"{name}\n" for name in LNET_TABLES})))
     assert texts(source.tick()) == {name: f"{name}\n" for name in LNET_TABLES}
+    source.close()
+
+
+def test_what_a_replay_writes_into_a_tree_is_found_there_under_the_same_names(tmp_path: Path) -> None:
+    names = [
+        *LNET_TABLES,
+        *("ost.OSS.ost_io.stats", "mds.MDS.mdt.stats", "mdt.MDS.mds.stats", "mgs.MGS.mgs.stats", "obdfilter.lus-OST0000.stats"),
+        *("osc.lus-OST0000-osc-ffff.stats", "mdc.lus-MDT0000-mdc-ffff.stats", "proc/stat", "timeout", "ping_interval", "evict_multiplier"),
+        *("version", "suppress_pings", "cpu_partition_table", "ksocklnd.peer_credits", "lnet.forwarding", "ko2iblnd.credits"),
+    ]
+    for name in names:
+        write_tree(Snapshot(name, "rtr", 1, 1, 1, State.OK, 0, frozenset(), f"{name}\n"), tmp_path)
+    source = LiveSource(str(tmp_path))
+    assert texts(source.tick()) == {name: f"{name}\n" for name in names}
     source.close()
 
 
