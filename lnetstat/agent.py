@@ -91,7 +91,7 @@ class Agent:
 
     def _tick(self) -> None:
         began_ns = time.monotonic_ns()
-        snapshots = self._source.tick()
+        snapshots = self._source.tick(self._settings.interval_s)
         self._tell_states(snapshots)
         if self._recording:
             self._recording.write(snapshots)
