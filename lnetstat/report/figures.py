@@ -10,13 +10,28 @@ from typing import NamedTuple
 import numpy as np
 import plotly.graph_objects as go
 
-from lnetstat.analysis.results import Analysis, CreditSeries, DeadTime, FloatArray, Interval, PingBursts, Signal
+from lnetstat.analysis.results import Analysis, CreditSeries, FloatArray, Interval, Signal
+from lnetstat.report.choice import (
+    PING_SIGNALS,
+    dips_of,
+    incidents_of,
+    judged,
+    largest_of,
+    lowest_of,
+    pings_beside,
+    ranked,
+    served_beside,
+    time_extent,
+)
 from lnetstat.report.panels import Band, Level, Line, Panel, draw
 from lnetstat.report.profile import Profile, folded
 from lnetstat.report.words import number, percent, plural, scaled, seconds
 
 MOST_PANELS = 4
 MOST_CURVES = 3
+MOST_BURST_WORDS = 8
+CLOSE_UP_CYCLES = 12
+CLOSE_UP_LEAST = 30  # incidents: fewer are told apart in the pictures of the whole record
 BUFFER_COLOURS, PEER_COLOURS = ("green", "orange", "purple"), ("blue", "vermillion", "sky")
 
 
@@ -47,25 +62,26 @@ class Picture(NamedTuple):
 def pictures(analysis: Analysis) -> tuple[Picture, ...]:
     """Return all pictures of the report in their order."""
     extent = time_extent(analysis)
-    makers: tuple[Callable[[Analysis, Interval], Picture], ...] = (_throughput, _io_and_pings, _messages, _peers, _buffers, _profile)
+    makers: tuple[Callable[[Analysis, Interval], Picture], ...] = (
+        _throughput,
+        _io_and_pings,
+        _messages,
+        _peers,
+        _buffers,
+        _close_up,
+        _profile,
+    )
     return tuple(make(analysis, extent) for make in makers)
 
 
-def time_extent(analysis: Analysis) -> Interval:
-    """Return (begin, end) in epoch seconds of the record: what the common time axis shows at first."""
-    hosts = [(each.begin_ns / 1e9, each.end_ns / 1e9) for each in analysis.quality]
-    begin, end = min((each[0] for each in hosts), default=0.0), max((each[1] for each in hosts), default=0.0)
-    return begin, max(end, begin + 1.0)
-
-
 def _throughput(analysis: Analysis, extent: Interval) -> Picture:
-    signals = _ranked(analysis, "throughput")
-    panels = [_signal_panel(signal, "blue", _bands(("orange", _dips(analysis, signal)))) for signal in signals[:MOST_PANELS]]
+    signals = ranked(analysis, "throughput")
+    panels = [_signal_panel(signal, "blue", _bands(("orange", dips_of(analysis, signal)))) for signal in signals[:MOST_PANELS]]
     marked = any(panel.bands for panel in panels)
     return Picture(
         "throughput",
         "Throughput, with incidents marked",
-        "Dead time shows as brief, regular dips to near zero (Fig. 2 of the paper)."
+        "Dead time shows as brief dips that come again and again (Fig. 2 of the paper)."
         + ("" if marked or not panels else " No dips were found to mark."),
         _used_keys(Key("blue", "line", "throughput"), Key("orange", "band", "incident: dip of throughput"), marked=marked),
         _not_drawn(len(signals), "throughput signal"),
@@ -75,36 +91,36 @@ def _throughput(analysis: Analysis, extent: Interval) -> Picture:
 
 
 def _io_and_pings(analysis: Analysis, extent: Interval) -> Picture:
-    pings = _largest(signal for signal in analysis.signals if signal.purpose == "pings")
+    pings = largest_of(signal for signal in analysis.signals if signal.purpose == "pings")
     panels: list[Panel] = []
     notes: tuple[str, ...] = ()
-    served = _served_beside(analysis, pings) if pings else None
+    served = served_beside(analysis, pings) if pings else None
     if pings:
         bursts = _bands(("purple", pings.incidents))
         panels = [_signal_panel(pings, "vermillion", bursts)]
         if served:
-            panels.insert(0, _signal_panel(served, "blue", _bands(("orange", _dips(analysis, served))) + bursts))
+            panels.insert(0, _signal_panel(served, "blue", bursts))
         else:
             notes = ("No ost_io requests, bytes or messages in this recording to compare the pings with.",)
-    bands = {band.colour for panel in panels for band in panel.bands}
+    marked = any(panel.bands for panel in panels)
+    keys = (
+        *((Key("blue", "line", "requests or bytes"),) if served else ()),
+        Key("vermillion", "line", "pings (obd_ping)"),
+        Key("purple", "band", "ping burst"),
+    )
     return Picture(
         "pings",
         "Requests served, against pings",
         "When pings are the cause, requests served fall in the moment in which pings come (Fig. 3 of the paper).",
-        (
-            *((Key("blue", "line", "requests or bytes"),) if served else ()),
-            Key("vermillion", "line", "pings (obd_ping)"),
-            *((Key("orange", "band", "incident: dip of throughput"),) if "orange" in bands else ()),
-            *((Key("purple", "band", "ping burst"),) if "purple" in bands else ()),
-        ),
-        notes,
+        _used_keys(*keys, marked=marked),
+        (*notes, *_burst_words(analysis, pings=True)),
         "No ping counters in this recording (obd_ping of ost, mdt and mgs on a server, of osc and mdc on a client).",
         _figure(panels, extent),
     )
 
 
 def _messages(analysis: Analysis, extent: Interval) -> Picture:
-    signals = _ranked(analysis, "messages")
+    signals = ranked(analysis, "messages")
     panels = [_signal_panel(signal, "green", _bands(("purple", signal.incidents))) for signal in signals[:MOST_PANELS]]
     marked = any(panel.bands for panel in panels)
     return Picture(
@@ -112,24 +128,25 @@ def _messages(analysis: Analysis, extent: Interval) -> Picture:
         "Messages per second, with bursts marked",
         "A router counts messages whatever they carry: ping floods stand out as short peaks of route_count.",
         _used_keys(Key("green", "line", "messages"), Key("purple", "band", "burst of messages"), marked=marked),
-        (*(_burst_words(each) for each in analysis.ping_bursts[:8]), *_not_drawn(len(signals), "message signal")),
+        (*_burst_words(analysis, pings=False), *_not_drawn(len(signals), "message signal")),
         "No message counters in this recording (file stats of LNet), or no message was counted.",
         _figure(panels, extent),
     )
 
 
-def _burst_words(bursts: PingBursts) -> str:
-    what = "pings" if bursts.signal in ("obd_ping", "ping_rate") else "messages"
-    return (
-        f"{_place(bursts.host, bursts.signal)}: {len(bursts.onsets_s)} bursts of about {number(round(bursts.size))} {what}, one every "
-        f"{seconds(bursts.period_s)} on average (spacing varies by {percent(bursts.gap_cv)})."
+def _burst_words(analysis: Analysis, *, pings: bool) -> tuple[str, ...]:
+    found = [each for each in analysis.ping_bursts if (each.signal in PING_SIGNALS) == pings][:MOST_BURST_WORDS]
+    return tuple(
+        f"{_place(each.host, each.signal)}: {len(each.onsets_s)} bursts of about {number(round(each.size))} "
+        f"{'pings' if pings else 'messages'}, one every {seconds(each.period_s)} on average (spacing varies by {percent(each.gap_cv)})."
+        for each in found
     )
 
 
 def _peers(analysis: Analysis, extent: Interval) -> Picture:
     series = [each for each in analysis.credit_series if each.resource in ("peer_credits", "peer_router_credits") and each.time_s.size]
-    series = [each for each in series if each.resource == "peer_credits" or _lowest(each) < 0]
-    series.sort(key=_lowest)
+    series = [each for each in series if each.resource == "peer_credits" or lowest_of(each) < 0]
+    series.sort(key=lowest_of)
     dips = analysis.dead_time.incidents
     return Picture(
         "peers",
@@ -167,12 +184,12 @@ def _buffers(analysis: Analysis, extent: Interval) -> Picture:
     for host in hosts[:2]:
         own = sorted((each for each in used if each.host == host), key=_most_in_use, reverse=True)[:MOST_CURVES]
         peers = [each for each in analysis.credit_series if each.resource == "peer_credits" and each.host == host and each.time_s.size]
-        peers = sorted(peers, key=_lowest)[:MOST_CURVES]
-        panels.append(Panel(f"{_place(host, 'router buffers in use')}", _in_use(own, BUFFER_COLOURS)))
-        panels.append(Panel(f"{_place(host, 'peer credits in use or waited for')}", _in_use(peers, PEER_COLOURS)))
-        keys += [
-            Key(line.colour, "line", _place(host if len(hosts) > 1 else "", line.name)) for panel in panels[-2:] for line in panel.lines
-        ]
+        peers = sorted(peers, key=lowest_of)[:MOST_CURVES]
+        beside = [Panel(_place(host, "router buffers in use"), _in_use(own, BUFFER_COLOURS))]
+        if peers:
+            beside.append(Panel(_place(host, "peer credits in use or waited for"), _in_use(peers, PEER_COLOURS)))
+        keys += [Key(line.colour, "line", _place(host if len(hosts) > 1 else "", line.name)) for panel in beside for line in panel.lines]
+        panels += beside
     absent = "No router buffers in this recording (file buffers of a router)."
     if pools:
         absent = "No router buffer was in use in any sample of this recording: " + plural(len(pools), "pool") + " stayed full."
@@ -208,7 +225,9 @@ def _profile(analysis: Analysis, extent: Interval) -> Picture:
             Line("a quarter is higher", "sky", profile.lag_s, profile.high, "dot"),
             Line("median", "blue", profile.lag_s, profile.middle),
         )
-        panels.append(Panel(f"{profile.name}: share of its median, {profile.incidents} incidents", lines, levels=(Level("", 1.0),)))
+        panels.append(
+            Panel(f"{profile.name}: share of its median, {profile.incidents} incidents", lines, levels=(Level("", 1.0),), from_zero=False)
+        )
         if profile.pings is not None:
             panels.append(Panel(f"{profile.pings_name}: mean", (Line("pings", "vermillion", profile.lag_s, profile.pings),)))
     half = max((profile.period_s / 2 for profile in found), default=1.0)
@@ -232,47 +251,54 @@ def _profile(analysis: Analysis, extent: Interval) -> Picture:
 
 
 def _profiles(analysis: Analysis) -> Iterable[Profile | None]:
-    pings = _largest(signal for signal in analysis.signals if signal.purpose == "pings")
     for verdict in analysis.series or (analysis.dead_time,):
-        signal = next((each for each in analysis.signals if _is_about(verdict, each)), None)
-        if (verdict.detected or verdict.recurrent) and signal is not None:
-            name = _place(signal.host, signal.name)
-            own = next((each for each in analysis.signals if each.purpose == "pings" and each.host == signal.host), pings)
-            ping_name = f"{_place(own.host, own.name)}, {own.unit}" if own else ""
-            yield folded(name, signal, verdict.incidents, verdict.period_s, ping_name, own)
+        signals = judged(analysis, verdict)
+        if (verdict.detected or verdict.recurrent) and signals:
+            pings = pings_beside(analysis, verdict.host)
+            ping_name = f"{_place(pings.host, pings.name)}, {pings.unit}" if pings else ""
+            name = _place(verdict.host, f"{verdict.instance} {verdict.signal}".strip())
+            yield folded(name, signals, verdict.incidents, verdict.period_s, ping_name, pings)
 
 
-def _is_about(verdict: DeadTime, signal: Signal) -> bool:
-    return (verdict.host, verdict.table, verdict.instance, verdict.signal) == (signal.host, signal.table, signal.instance, signal.name)
+def _close_up(analysis: Analysis, extent: Interval) -> Picture:
+    """Some cycles at full resolution: the deepest insight into a long record is a short piece of it."""
+    incidents = incidents_of(analysis)
+    panels: list[Panel] = []
+    begin_s, end_s = extent
+    if len(incidents) >= CLOSE_UP_LEAST:
+        first = (len(incidents) - CLOSE_UP_CYCLES) // 2
+        cycle_s = (incidents[first + CLOSE_UP_CYCLES][0] - incidents[first][0]) / CLOSE_UP_CYCLES
+        begin_s, end_s = incidents[first][0] - cycle_s / 2, incidents[first + CLOSE_UP_CYCLES][0] - cycle_s / 2
+        panels = _close_panels(analysis, begin_s, end_s)
+    colours = {line.colour for panel in panels for line in panel.lines}
+    bands = {band.colour for panel in panels for band in panel.bands}
+    keys = (
+        Key("blue", "line", "throughput, credits now"),
+        Key("vermillion", "line", "pings; low-water mark (min), dashed"),
+        Key("orange", "band", "incident: dip of throughput"),
+        Key("purple", "band", "ping burst"),
+    )
+    return Picture(
+        "close-up",
+        f"{CLOSE_UP_CYCLES} cycles close up",
+        "From the middle of the record, drawn finely: do pings, dips of throughput and missing credits come together?",
+        tuple(key for key in keys if key.colour in (bands if key.shape == "band" else colours)),
+        (),
+        "No close-up: the pictures of the whole record show every incident." if incidents else "No close-up: there are no incidents.",
+        draw(panels, begin_s=begin_s, end_s=end_s) if panels else None,
+        linked=False,
+    )
 
 
-def _dips(analysis: Analysis, signal: Signal) -> tuple[Interval, ...]:
-    """Return the signal's own dips; where it was judged only in a stack of its kind, those of the stack."""
-    if signal.incidents or any(_is_about(verdict, signal) for verdict in analysis.series):
-        return signal.incidents
-    kin = (each for each in analysis.series if (each.role, each.table, each.signal) == (signal.role, signal.table, signal.name))
-    return next((each.incidents for each in kin), ())
-
-
-def _ranked(analysis: Analysis, purpose: str) -> list[Signal]:
-    """Return the signals of one purpose: in the order of their verdicts, then those with incidents, then the busiest."""
-    places = {(each.host, each.table, each.instance, each.signal): place for place, each in reversed(list(enumerate(analysis.series)))}
-
-    def rank(signal: Signal) -> tuple[int, int, float]:
-        place = places.get((signal.host, signal.table, signal.instance, signal.name), len(places))
-        return place, -len(signal.incidents), -float(signal.rate.sum())
-
-    return sorted((each for each in analysis.signals if each.purpose == purpose and each.time_s.size), key=rank)
-
-
-def _largest(signals: Iterable[Signal]) -> Signal | None:
-    return max((each for each in signals if each.time_s.size), key=lambda each: float((each.rate * each.interval_s).sum()), default=None)
-
-
-def _served_beside(analysis: Analysis, pings: Signal) -> Signal | None:
-    """Return what the host of the pings served (ost_io before all else), or what it sent and received."""
-    own = [each for each in _ranked(analysis, "throughput") if each.host == pings.host]
-    return next((each for each in own if each.instance == "ost_io"), own[0] if own else None)
+def _close_panels(analysis: Analysis, begin_s: float, end_s: float) -> list[Panel]:
+    signals = judged(analysis, analysis.dead_time) or ranked(analysis, "throughput")
+    panels = [_signal_panel(each, "blue", _bands(("orange", dips_of(analysis, each)))) for each in signals[:1]]
+    pings = pings_beside(analysis, analysis.dead_time.host)
+    if pings:
+        panels.append(_signal_panel(pings, "vermillion", _bands(("purple", pings.incidents))))
+    peers = [each for each in analysis.credit_series if each.resource == "peer_credits" and each.time_s.size]
+    panels += [_credit_panel(each, _bands(("orange", analysis.dead_time.incidents))) for each in sorted(peers, key=lowest_of)[:1]]
+    return [panel.between(begin_s, end_s) for panel in panels]
 
 
 def _not_drawn(count: int, noun: str) -> tuple[str, ...]:
@@ -302,10 +328,6 @@ def _used_keys(*keys: Key, marked: bool) -> tuple[Key, ...]:
 
 def _figure(panels: Sequence[Panel], extent: Interval) -> go.Figure | None:
     return draw(list(panels), begin_s=extent[0], end_s=extent[1]) if panels else None
-
-
-def _lowest(series: CreditSeries) -> float:
-    return float(min(series.credits.min(), series.credits_min.min()))
 
 
 def _most_in_use(series: CreditSeries) -> float:

@@ -12,9 +12,12 @@ def check_writable(path: str) -> None:
     folder = os.path.dirname(target)
     if os.path.isdir(target):
         raise SinkError(f"{path} is a folder: name a file in it, for example {os.path.join(path, 'report.html')}")
-    if not os.path.isdir(folder):
-        raise SinkError(f"{path}: cannot be written: the folder {folder} does not exist: make it, or name another file with -o")
-    if not _is_special(target) and not os.access(folder, os.W_OK | os.X_OK):
+    try:
+        os.stat(os.path.join(folder, ""))
+    except OSError as error:
+        reason = "does not exist: make it" if isinstance(error, FileNotFoundError) else f"cannot be reached: {error.strerror}: mend that"
+        raise SinkError(f"{path}: cannot be written: the folder {folder} {reason}, or name another file with -o") from error
+    if not _is_special(target) and not os.access(folder, os.W_OK | os.X_OK, effective_ids=True):
         raise SinkError(f"{path}: cannot be written: no permission to write in {folder}: name another file with -o")
 
 

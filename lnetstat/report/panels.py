@@ -64,6 +64,18 @@ class Panel(NamedTuple):
     levels: tuple[Level, ...] = ()
     from_zero: bool = True
 
+    def between(self, begin_s: float, end_s: float) -> "Panel":
+        """Return the panel with only what lies in this time, and one point more at either end."""
+        lines = []
+        for line in self.lines:
+            first, stop = np.searchsorted(line.time_s, (begin_s, end_s))
+            part = slice(max(0, int(first) - 1), int(stop) + 1)
+            lines.append(line._replace(time_s=line.time_s[part], values=line.values[part]))
+        bands = [
+            band._replace(intervals=tuple(each for each in band.intervals if each[1] > begin_s and each[0] < end_s)) for band in self.bands
+        ]
+        return self._replace(lines=tuple(lines), bands=tuple(band for band in bands if band.intervals))
+
 
 def draw(panels: list[Panel], *, begin_s: float, end_s: float, time_axis: bool = True, x_title: str = "UTC") -> go.Figure:
     """Return the panels, first on top, on one x axis from `begin_s` to `end_s` (epoch seconds; plain seconds unless `time_axis`)."""
@@ -146,6 +158,7 @@ def _add_panel(figure: go.Figure, panel: Panel, number: int, domain: tuple[float
             "gridcolor": "#d0d0d0",
             "zeroline": False,
             "nticks": 5,
+            "exponentformat": "SI",
             **_y_range(panel),
         },
         _layout_key(over): {"domain": list(domain), "overlaying": main, "range": [0, 1], "visible": False, "fixedrange": True},
@@ -191,7 +204,7 @@ def _line_trace(line: Line, x: FloatArray, y: FloatArray, axis: str) -> go.Scatt
 
 
 def _band_trace(band: Band, axis: str, unit: float, span_s: float) -> go.Scatter:
-    """One polygon per interval; its outline keeps a second visible in a week."""
+    """One polygon per interval. Its outline keeps a single second visible in a week, but many of them must not hide the curve."""
     intervals = list(band.intervals)
     if len(intervals) > MOST_BANDS:
         intervals = merged(intervals, span_s / BUCKETS)
@@ -204,7 +217,7 @@ def _band_trace(band: Band, axis: str, unit: float, span_s: float) -> go.Scatter
         mode="lines",
         fill="toself",
         fillcolor=_faint(COLOURS[band.colour]),
-        line={"color": _faint(COLOURS[band.colour], 0.5), "width": 1},
+        line={"color": _faint(COLOURS[band.colour], round(min(0.5, 30 / max(1, len(intervals))), 3)), "width": 1},
         hoverinfo="skip",
     )
 

@@ -30,21 +30,28 @@ class Profile(NamedTuple):
 
 
 def folded(
-    name: str, signal: Signal, incidents: Sequence[Interval], period_s: float | None, pings_name: str, pings: Signal | None
+    name: str,
+    signals: Sequence[Signal],
+    incidents: Sequence[Interval],
+    period_s: float | None,
+    pings_name: str = "",
+    pings: Signal | None = None,
 ) -> Profile | None:
     """Return the mean cycle; None where there are too few incidents or samples to draw one.
 
-    Each incident counts once in a bin, however many samples it has there; bins are never narrower than the samples.
+    Several signals are those of a stack: each counts as a share of its own median. Each incident counts once per signal in a bin,
+    however many samples it has there; bins are never narrower than the samples.
     """
-    if not period_s or len(incidents) < INCIDENTS_LEAST or signal.time_s.size < 2:
+    usual = [float(np.median(each.rate)) if each.rate.size else 0.0 for each in signals]
+    signals = [each for each, median in zip(signals, usual, strict=True) if median > 0]
+    if not period_s or len(incidents) < INCIDENTS_LEAST or not signals:
         return None
-    usual = float(np.median(signal.rate))
-    bins = int(min(BINS_MOST, period_s / float(np.median(signal.interval_s))))
-    if bins < BINS_LEAST or usual <= 0:
+    bins = int(min(BINS_MOST, period_s / max(float(np.median(each.interval_s)) for each in signals)))
+    if bins < BINS_LEAST:
         return None
     edges = np.linspace(-period_s / 2, period_s / 2, bins + 1)
     onsets = np.array([begin for begin, _ in incidents])
-    cycles = _cycles(signal, onsets, edges) / usual
+    cycles = np.vstack([_cycles(each, onsets, edges) / float(np.median(each.rate)) for each in signals])
     seen = np.isfinite(cycles).any(axis=0)
     low, middle, high = np.nanpercentile(cycles[:, seen], (25, 50, 75), axis=0)
     lag = ((edges[1:] + edges[:-1]) / 2)[seen]

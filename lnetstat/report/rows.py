@@ -1,7 +1,6 @@
 """What stands in the report's tables, as text: the page and the mail print the same cells."""
 
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 from lnetstat.analysis.results import Analysis, CreditUse, DeadTime, HostQuality
@@ -75,8 +74,10 @@ class Grid(NamedTuple):
 def finding_rows(analysis: Analysis) -> list[FindingRow]:
     """Return all findings in their order; advice that was just given is not repeated."""
     found = [_finding_row(each) for each in analysis.findings]
-    repeated = [False, *(one.advice == other.advice for one, other in pairwise(found))]
-    return [row._replace(advice=SAME_ADVICE) if again and row.advice else row for row, again in zip(found, repeated, strict=True)]
+    for place in range(len(found) - 1, 0, -1):
+        if found[place].advice and found[place].advice == found[place - 1].advice:
+            found[place] = found[place]._replace(advice=SAME_ADVICE)
+    return found
 
 
 def _finding_row(finding: Finding) -> FindingRow:

@@ -1,0 +1,69 @@
+"""Which signals and peers of an analysis are worth a picture, and which belong together."""
+
+from collections.abc import Iterable
+
+from lnetstat.analysis.results import Analysis, CreditSeries, DeadTime, Interval, Signal
+
+PING_SIGNALS = ("obd_ping", "ping_rate")
+
+
+def time_extent(analysis: Analysis) -> Interval:
+    """Return (begin, end) in epoch seconds of the record: what the common time axis shows at first."""
+    hosts = [(each.begin_ns / 1e9, each.end_ns / 1e9) for each in analysis.quality]
+    begin, end = min((each[0] for each in hosts), default=0.0), max((each[1] for each in hosts), default=0.0)
+    return begin, max(end, begin + 1.0)
+
+
+def ranked(analysis: Analysis, purpose: str) -> list[Signal]:
+    """Return the signals of one purpose: in the order of their verdicts, then those with incidents, then the busiest."""
+    places = {(each.host, each.table, each.instance, each.signal): place for place, each in reversed(list(enumerate(analysis.series)))}
+
+    def rank(signal: Signal) -> tuple[int, int, float]:
+        place = places.get((signal.host, signal.table, signal.instance, signal.name), len(places))
+        return place, -len(signal.incidents), -float(signal.rate.sum())
+
+    return sorted((each for each in analysis.signals if each.purpose == purpose and each.time_s.size), key=rank)
+
+
+def dips_of(analysis: Analysis, signal: Signal) -> tuple[Interval, ...]:
+    """Return the signal's own dips; where it was judged only in a stack of its kind, those of the stack."""
+    if signal.incidents or any(_is_about(verdict, signal) for verdict in analysis.series):
+        return signal.incidents
+    return next((each.incidents for each in analysis.series if any(own is signal for own in judged(analysis, each))), ())
+
+
+def incidents_of(analysis: Analysis) -> tuple[Interval, ...]:
+    """Return the dips; where there are none, the bursts of the largest group of pings or messages."""
+    largest = max(analysis.ping_bursts, key=lambda each: (each.signal in PING_SIGNALS, each.size), default=None)
+    return analysis.dead_time.incidents or (largest.incidents if largest else ())
+
+
+def judged(analysis: Analysis, verdict: DeadTime) -> list[Signal]:
+    """Return the signal that a verdict is about, or those of a stack."""
+    own = [each for each in analysis.signals if _is_about(verdict, each)]
+    kin = (verdict.role, verdict.table, verdict.signal)
+    return own or [each for each in analysis.signals if (each.role, each.table, each.name) == kin]
+
+
+def _is_about(verdict: DeadTime, signal: Signal) -> bool:
+    return (verdict.host, verdict.table, verdict.instance, verdict.signal) == (signal.host, signal.table, signal.instance, signal.name)
+
+
+def pings_beside(analysis: Analysis, host: str) -> Signal | None:
+    """Return the ping counters of the host, else those with most pings."""
+    pings = [each for each in analysis.signals if each.purpose == "pings"]
+    return largest_of(each for each in pings if each.host == host) or largest_of(pings)
+
+
+def served_beside(analysis: Analysis, pings: Signal) -> Signal | None:
+    """Return what the host of the pings served (ost_io before all else), or what it sent and received."""
+    own = [each for each in ranked(analysis, "throughput") if each.host == pings.host]
+    return next((each for each in own if each.instance == "ost_io"), own[0] if own else None)
+
+
+def largest_of(signals: Iterable[Signal]) -> Signal | None:
+    return max((each for each in signals if each.time_s.size), key=lambda each: float((each.rate * each.interval_s).sum()), default=None)
+
+
+def lowest_of(series: CreditSeries) -> float:
+    return float(min(series.credits.min(), series.credits_min.min()))

@@ -1,0 +1,140 @@
+import base64
+import json
+
+import numpy as np
+import pytest
+
+from lnetstat.report.figures import pictures
+from lnetstat.report.profile import folded
+
+
+def drawn(analysis) -> dict:
+    return {each.slug: each for each in pictures(analysis)}
+
+
+def arrays(figure) -> list[dict]:
+    """Return the traces with x and y as arrays, as the browser will decode them."""
+    traces = json.loads(figure.to_json())["data"]
+    for trace in traces:
+        for axis in ("x", "y"):
+            if isinstance(trace[axis], dict):
+                trace[axis] = np.frombuffer(base64.b64decode(trace[axis]["bdata"]), dtype=trace[axis]["dtype"])
+    return traces
+
+
+def test_all_pictures_of_the_record_share_one_time_axis(analysis_of):
+    figures = [each for each in pictures(analysis_of(length_s=1800.0)) if each.linked]
+    assert [each.slug for each in figures] == ["throughput", "pings", "messages", "peers", "buffers"]
+    ranges = {tuple(each.figure.layout.xaxis.range) for each in figures}
+    assert len(ranges) == 1
+    assert {each.figure.layout.xaxis.type for each in figures} == {"date"}
+
+
+def test_curves_carry_the_times_and_values_of_the_signal(analysis_of):
+    analysis = analysis_of(length_s=100.0)
+    curve = arrays(drawn(analysis)["throughput"].figure)[0]
+    assert curve["x"][0] == analysis.signals[0].time_s[0] * 1000
+    assert curve["y"] == pytest.approx(analysis.signals[0].rate / 2**20, rel=1e-6)
+
+
+def test_each_incident_is_shaded_where_it_was(analysis_of):
+    analysis = analysis_of(length_s=300.0)
+    shade = next(trace for trace in arrays(drawn(analysis)["throughput"].figure) if trace.get("fill") == "toself")
+    corners = np.asarray(shade["x"]).reshape(-1, 5)
+    assert corners[:, 0].tolist() == [begin * 1000 for begin, _ in analysis.dead_time.incidents]
+    assert corners[:, 2].tolist() == [end * 1000 for _, end in analysis.dead_time.incidents]
+    assert np.isnan(corners[:, 4]).all()
+
+
+def test_a_day_of_dips_keeps_every_dip_in_few_points(analysis_of):
+    analysis = analysis_of(length_s=20_000.0)
+    curve = arrays(drawn(analysis)["throughput"].figure)[0]
+    for begin, end in analysis.dead_time.incidents:
+        inside = (curve["x"] >= begin * 1000) & (curve["x"] <= end * 1000)
+        assert curve["y"][inside].min() == pytest.approx(1e5 / 2**20, rel=1e-6)
+    assert curve["x"].size < 1400 + 2 + 2 * len(analysis.dead_time.incidents)
+
+
+def test_negative_credits_stay_negative_and_zero_and_the_limit_are_drawn(analysis_of):
+    figure = drawn(analysis_of())["peers"].figure
+    now, low = arrays(figure)[:2]
+    assert now["y"].min() == low["y"].min() == -63
+    assert sorted(shape.y0 for shape in figure.layout.shapes) == [0, 8]
+    assert figure.layout.yaxis.range[0] < -63
+
+
+def test_buffers_are_drawn_as_buffers_in_use(analysis_of):
+    small = arrays(drawn(analysis_of())["buffers"].figure)[0]
+    assert (small["y"].min(), small["y"].max()) == (2, 212)
+
+
+def test_pools_that_were_never_used_are_said_in_words(analysis_of):
+    analysis = analysis_of()
+    full = analysis.credit_series[1]._replace(credits=np.full(analysis.credit_series[1].time_s.size, 512.0))
+    picture = drawn(analysis._replace(credit_series=(full,)))["buffers"]
+    assert picture.figure is None
+    assert "1 pool stayed full" in picture.absent
+
+
+def test_without_ping_counters_words_and_no_chart(analysis_of):
+    analysis = analysis_of()
+    silent = analysis._replace(signals=tuple(each for each in analysis.signals if each.purpose != "pings"))
+    picture = drawn(silent)["pings"]
+    assert picture.figure is None
+    assert picture.absent.startswith("No ping counters in this recording")
+
+
+def test_pings_without_anything_served_are_drawn_alone_and_it_is_said(analysis_of):
+    analysis = analysis_of()
+    picture = drawn(analysis._replace(signals=tuple(each for each in analysis.signals if each.purpose == "pings")))["pings"]
+    assert len([trace for trace in arrays(picture.figure) if trace.get("fill") is None]) == 1
+    assert "No ost_io requests" in picture.notes[0]
+
+
+def test_what_there_is_no_room_for_is_counted(analysis_of):
+    analysis = analysis_of()
+    peers = tuple(analysis.credit_series[0]._replace(subject=f"10.0.0.{n}@tcp") for n in range(9))
+    assert "5 more peers" in " ".join(drawn(analysis._replace(credit_series=peers))["peers"].notes)
+
+
+def test_long_records_get_a_close_up_of_twelve_cycles(analysis_of):
+    figure = drawn(analysis_of(length_s=1800.0))["close-up"].figure
+    begin, end = figure.layout.xaxis.range
+    assert (end - begin) / 1000 == pytest.approx(12 * 25.0)
+    assert drawn(analysis_of(length_s=200.0))["close-up"].figure is None
+
+
+def test_the_profile_lays_drifting_incidents_over_one_another(analysis_of):
+    signal = analysis_of(length_s=2000.0).signals[0]
+    rate = np.full(signal.time_s.size, 100.0)
+    onsets = signal.time_s[20] + np.cumsum(np.random.default_rng(1).normal(25.0, 2.0, 70))
+    for onset in onsets:
+        rate[(signal.time_s >= onset) & (signal.time_s < onset + 1.0)] = 10.0
+    profile = folded("x", [signal._replace(rate=rate)], [(float(onset), float(onset) + 1.0) for onset in onsets], 25.0)
+    assert profile.middle[np.abs(profile.lag_s - 0.75).argmin()] == pytest.approx(0.1)
+    assert profile.middle[np.abs(profile.lag_s + 3).argmin()] == pytest.approx(1.0)
+    assert profile.incidents == 70
+
+
+def test_a_stack_has_a_profile_of_all_its_sources(analysis_of):
+    analysis = analysis_of()
+    names = ("oss0", "oss1")
+    signals = tuple(analysis.signals[0]._replace(instance=name, incidents=()) for name in names)
+    verdict = analysis.dead_time._replace(instance="2 sources")
+    found = drawn(analysis._replace(signals=signals, dead_time=verdict, series=(verdict,)))
+    assert found["profile"].figure is not None
+    assert any(trace.get("fill") == "toself" for trace in arrays(found["throughput"].figure))
+
+
+def test_no_profile_without_dead_time_or_with_too_few_incidents(analysis_of):
+    assert drawn(analysis_of(dips=False))["profile"].figure is None
+    signal = analysis_of().signals[0]
+    assert folded("x", [signal], [(signal.time_s[0], signal.time_s[2])] * 2, 25.0) is None
+    assert folded("x", [signal._replace(rate=np.zeros(signal.time_s.size))], analysis_of().dead_time.incidents, 25.0) is None
+
+
+def test_colours_are_okabe_and_itos(analysis_of):
+    palette = {"#0072B2", "#D55E00", "#009E73", "#E69F00", "#56B4E9", "#CC79A7"}
+    for picture in pictures(analysis_of(length_s=1800.0)):
+        for trace in json.loads(picture.figure.to_json())["data"]:
+            assert trace["line"]["color"] in palette or trace["line"]["color"].startswith("rgba")

@@ -1,0 +1,175 @@
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+from plotly.offline import get_plotlyjs
+
+from lnetstat.report.html import page
+
+MOST_BYTES = 6_000_000
+LOADING = {"src", "srcset", "href", "xlink:href", "data", "action", "formaction", "poster", "background", "ping", "manifest"}
+NASTY = [
+    "</script><script>alert(1)</script>",
+    '"><img src=http://evil.example/x onerror=alert(1)>',
+    '<a href="https://evil.example">10.0.0.1@tcp</a>',
+    "<!--<script>",
+    "{{ 7*7 }}{% raw %}",
+    "%{y}<br><b>x</b>",
+    "\x1b[2J\u202e\x00",
+    "\udcff\udcfe",
+]
+
+
+class Page(HTMLParser):
+    """Elements with their attributes, the scripts' texts, and the visible text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.scripts: list[tuple[str | None, str]] = []
+        self.words: list[str] = []
+        self._open: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        if tag in ("script", "style", "title"):
+            self._open.append(tag)
+        if tag == "script":
+            self.scripts.append((dict(attrs).get("type"), ""))
+
+    def handle_endtag(self, tag):
+        if self._open and self._open[-1] == tag:
+            self._open.pop()
+
+    def handle_data(self, data):
+        inside = self._open[-1] if self._open else ""
+        if inside == "script":
+            kind, text = self.scripts[-1]
+            self.scripts[-1] = (kind, text + data)
+        elif inside != "style":
+            self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+
+def data_of(parsed: Page) -> dict:
+    (data,) = [text for kind, text in parsed.scripts if kind == "application/json"]
+    return json.loads(data)
+
+
+def test_nothing_outside_the_file_is_referred_to(analysis_of):
+    text = page(analysis_of())
+    parsed = Page(text)
+    for tag, attributes in parsed.elements:
+        assert tag not in {"link", "iframe", "object", "embed", "base", "img", "form", "audio", "video"}
+        assert not LOADING & attributes.keys(), (tag, attributes)
+        assert "http-equiv" not in attributes or attributes["http-equiv"] == "Content-Security-Policy"
+    style = re.search(r"<style>(.*?)</style>", text, re.DOTALL)[1]
+    assert "url(" not in style
+    assert "@import" not in style
+
+
+def test_plotly_is_there_exactly_once_and_the_page_stays_small(analysis_of):
+    text = page(analysis_of(length_s=86_400.0))
+    parsed = Page(text)
+    assert [kind for kind, _ in parsed.scripts] == ["application/json", None, None]
+    assert [script for _, script in parsed.scripts].count(get_plotlyjs()) == 1
+    assert len(text.encode()) < MOST_BYTES
+
+
+def test_the_policy_lets_just_these_scripts_run_and_nothing_be_fetched(analysis_of):
+    parsed = Page(page(analysis_of()))
+    (policy,) = [attributes["content"] for tag, attributes in parsed.elements if attributes.get("http-equiv") == "Content-Security-Policy"]
+    rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
+    hashes = [
+        f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" for kind, text in parsed.scripts if kind is None
+    ]
+    assert rules["default-src"] == "'none'"
+    assert rules["script-src"].split() == hashes
+    assert "connect-src" not in rules
+
+
+def test_the_button_that_uploads_to_plotlys_cloud_is_not_offered(analysis_of):
+    own = Page(page(analysis_of())).scripts[2][1]
+    buttons = re.search(r"modeBarButtons: (\[\[.*?\]\])", own)[1]
+    assert set(re.findall(r'"(\w+)"', buttons)) == {"toImage", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"}
+    assert "displaylogo: false" in own
+    assert "showSendToCloud: false" in own
+
+
+@pytest.mark.parametrize("nasty", NASTY)
+def test_hostile_names_and_titles_are_inert(analysis_of, nasty):
+    plain = Page(page(analysis_of(), title="x"))
+    text = page(analysis_of(host=nasty, nid=f"{nasty}@tcp", title=nasty), title=nasty)
+    parsed = Page(text)
+    assert [tag for tag, _ in parsed.elements] == [tag for tag, _ in plain.elements]
+    assert [attributes.keys() for _, attributes in parsed.elements] == [attributes.keys() for _, attributes in plain.elements]
+    assert len(parsed.scripts) == 3
+    text.encode("utf-8")
+    assert not any(c in text for c in "\x1b\x00\u202e")
+    drawn = json.dumps(data_of(parsed), ensure_ascii=False)
+    assert not re.search(r"<(?!extra)", drawn)
+
+
+def test_findings_come_first_all_of_them_and_in_order(analysis_of):
+    analysis = analysis_of()
+    more = analysis.findings + tuple(analysis.findings[2]._replace(message=f"number {n} of many") for n in range(300))
+    parsed = Page(page(analysis._replace(findings=more)))
+    places = [parsed.text.index(each.message) for each in more]
+    assert places == sorted(places)
+    assert parsed.text.index(analysis.verdict) < places[0]
+    assert places[-1] < parsed.text.index("Throughput, with incidents marked")
+    assert [tag for tag, attributes in parsed.elements if attributes.get("class") == "finding"] == ["tr"] * len(more)
+
+
+def test_a_finding_tells_how_bad_since_when_how_much_what_to_do_and_where_to_read_on(analysis_of):
+    words = Page(page(analysis_of())).text
+    for piece in ("critical dead time", "2026-08-14T12:00:05.000Z", "63 waited, 8 configured", "raise peer_credits", "CUG 2012, IV.B"):
+        assert piece in words
+
+
+def test_advice_that_was_just_given_is_not_repeated(analysis_of):
+    words = Page(page(analysis_of())).text
+    assert words.count("raise peer_credits") == 1
+    assert words.count("As for the finding above.") == 2
+
+
+def test_an_empty_recording_is_said_in_words_and_has_no_chart(nothing):
+    parsed = Page(page(nothing))
+    assert data_of(parsed) == {}
+    assert not [attributes for _, attributes in parsed.elements if "data-plot" in attributes]
+    for words in (
+        "No throughput in this recording",
+        "No ping counters in this recording",
+        "No message counters in this recording",
+        "No peer credits in this recording",
+        "No router buffers in this recording",
+        "No profile of a cycle",
+        "No credits in this recording",
+        "No samples in this recording",
+        "No findings",
+    ):
+        assert words in parsed.text
+
+
+def test_every_place_for_a_plot_has_its_figure(analysis_of):
+    parsed = Page(page(analysis_of(length_s=1800.0)))
+    places = [attributes["data-plot"] for _, attributes in parsed.elements if "data-plot" in attributes]
+    assert places == ["throughput", "pings", "messages", "peers", "buffers", "close-up", "profile"]
+    assert set(data_of(parsed)) == set(places)
+
+
+def test_the_credit_table_grades_every_row(analysis_of):
+    words = Page(page(analysis_of())).text
+    assert "10.1.0.1@tcp 0 sustained 8 71 12 -63 4.0 % 2026-08-14T12:00:05.000Z" in words
+
+
+def test_the_same_analysis_gives_the_same_page(analysis_of):
+    assert page(analysis_of()) == page(analysis_of())
