@@ -6,7 +6,7 @@ must give what the reference gives: tests/reduce/test_peers.py.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from heapq import nsmallest
 from itertools import compress
 from operator import ne
@@ -15,6 +15,8 @@ from typing import NamedTuple, TypeVar
 from lnetstat.reduce.metrics import BUCKETS
 from lnetstat.tables._rows import NID_BEFORE_NET
 from lnetstat.tables.peers import STATES, TEN_HEADER, PeersRow
+
+PART_CHARACTERS = 50_000
 
 _Value = TypeVar("_Value", int, tuple[int, int])
 _LINE_START = re.compile(NID_BEFORE_NET + "(?=[a-z][a-z0-9]* )", re.ASCII)
@@ -172,10 +174,8 @@ class PeersStream:
     def update(self, text: str) -> bool:
         """Take the next text. False: it is not the regular ten-column text; use the reference for it."""
         if text.startswith(TEN_HEADER) and text.endswith("\n") and text.isascii():
-            lines = text[len(TEN_HEADER) :].split("\n")
-            lines.pop()
             try:
-                self._take(lines)
+                self._take(text)
             except ValueError:
                 pass
             else:
@@ -183,22 +183,29 @@ class PeersStream:
         self._forget()
         return False
 
-    def _take(self, lines: list[str]) -> None:
+    def _take(self, text: str) -> None:
         """Take apart only the lines that differ from the previous text's. Raises ValueError at a line that is no row."""
-        if len(lines) != len(self._lines):
-            self._forget()
-            self._tails = [self._tail(line) for line in lines]
-            for tail in self._tails:
-                self._sums(tail).add(tail, 1)
-        else:
-            if len(self._known) > 2 * len(lines) + 1000:
-                self._known = {}
-            for at in compress(range(len(lines)), map(ne, lines, self._lines)):
-                old, new = self._tails[at], self._tail(lines[at], self._lines[at])
-                self._sums(old).add(old, -1)
-                self._sums(new).add(new, 1)
-                self._tails[at] = new
-        self._lines = lines
+        if len(self._known) > 2 * len(self._lines) + 1000:
+            self._known = {}
+        at = 0
+        for lines in _parts(text, len(TEN_HEADER)):
+            before = self._lines[at : at + len(lines)]
+            for offset in compress(range(len(before)), map(ne, lines, before)):
+                self._change(at + offset, lines[offset], before[offset])
+            for line in lines[len(before) :]:
+                self._tails.append(self._tail(line))
+                self._sums(self._tails[-1]).add(self._tails[-1], 1)
+            self._lines[at : at + len(lines)] = lines
+            at += len(lines)
+        for tail in self._tails[at:]:
+            self._sums(tail).add(tail, -1)
+        del self._tails[at:], self._lines[at:]
+
+    def _change(self, at: int, line: str, before: str) -> None:
+        old, new = self._tails[at], self._tail(line, before)
+        self._sums(old).add(old, -1)
+        self._sums(new).add(new, 1)
+        self._tails[at] = new
 
     def _sums(self, tail: _Tail) -> _NetSums:
         sums = self._nets.get(tail.net)
@@ -245,6 +252,15 @@ class PeersStream:
         """Return the peers of these NIDs that hold credits, worst first."""
         lines = zip(self._tails, self._lines, strict=True)
         return sorted(_peer(tail, line) for tail, line in lines if line.partition(" ")[0] in nids and tail.limit > 0)
+
+
+def _parts(text: str, begin: int) -> Iterator[list[str]]:
+    """Yield the lines some hundreds at a time, so that old and new lines do not both stand in memory."""
+    while begin < len(text):
+        end = text.find("\n", begin + PART_CHARACTERS)
+        end = len(text) - 1 if end < 0 else end
+        yield text[begin:end].split("\n")
+        begin = end + 1
 
 
 def _peer(tail: _Tail, line: str) -> TopPeer:

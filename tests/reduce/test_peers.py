@@ -1,6 +1,7 @@
 """The fast path over text gives what the reference gives over parsed rows."""
 
-from hypothesis import given, settings
+import pytest
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lnetstat.model import Parsed
@@ -25,9 +26,11 @@ rows = st.builds(
 tables = st.lists(rows, max_size=12)
 
 
-@settings(max_examples=300, deadline=None)
-@given(st.lists(tables, min_size=1, max_size=6), st.data())
-def test_stream_equals_reference_over_any_sequence_of_tables(sequence, data):
+@pytest.mark.parametrize("part_characters", [1, 200, 50_000])
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(sequence=st.lists(tables, min_size=1, max_size=6))
+def test_stream_equals_reference_over_any_sequence_of_tables(monkeypatch, part_characters, sequence):
+    monkeypatch.setattr("lnetstat.reduce.peers.PART_CHARACTERS", part_characters)
     stream = PeersStream()
     for table in sequence:
         text = render(Parsed(tuple(table), TEN.name, {}, ()), TEN.name)
