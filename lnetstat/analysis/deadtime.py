@@ -128,9 +128,11 @@ def _explain(
     if ping_rates is not None and test is not None and test.z > COINCIDENT_Z:
         guided = _guided(series, ping_rates, test, found)
         found = guided if guided is not None else found
-    if found is None or found.score <= DECLARED_SCORE:
-        followed = _followed(series, raw_dt_s, ping_rates, message_rates)
-        if followed is not None and (found is None or followed.score > found.score):
+    followed = _followed(series, raw_dt_s, ping_rates, message_rates)
+    if followed is not None:
+        strict = found is not None and found.passed and found.score > DECLARED_SCORE
+        better = found is None or followed.score > found.score
+        if (better and not strict) or (followed.score > DECLARED_SCORE and _wanders(followed)):
             found = followed
     return found, test
 
@@ -227,6 +229,14 @@ def _followed(series: Normalised, raw_dt_s: float, ping_rates: Rates | None, mes
         if len(chain.bursts) >= max(8, 0.8 * len(dips)):
             found.append(_at_onsets(series, sums, chain, np.arange(-1, 3)))
     return max((each for each in found if each.passed), key=lambda each: each.score, default=None)
+
+
+def _wanders(found: Found) -> bool:
+    """Return True when onsets stray from every fixed period by more than a dip: then a fold only finds a smeared share of them."""
+    cycles = np.concatenate(([0.0], np.cumsum(np.maximum(1.0, np.round(np.diff(found.onsets_s) / found.box.period_s)))))
+    slope, offset = np.polyfit(cycles, found.onsets_s - found.onsets_s[0], 1)
+    stray = found.onsets_s - found.onsets_s[0] - offset - slope * cycles
+    return float(stray.std()) > max(found.box.width_s, found.series.dt_s)
 
 
 def _triggered(series: Normalised, sums: Prefix, chain: pings.Chain, needed: float) -> Found:

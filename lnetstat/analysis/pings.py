@@ -4,6 +4,7 @@ Real pings drift: a setting of 15 s gave cycles of 12 to 15 s, often several gro
 period over the record would smear them, so onsets are chained: each one is looked for about one period after the last.
 """
 
+import bisect
 import math
 from typing import NamedTuple
 
@@ -20,6 +21,7 @@ RECURRENT_CV = 0.30
 CHAIN_TOLERANCE = 0.25  # of the period: how early or late the next onset may be
 MOST_PHASES = 6
 LEAST_BURSTS = 5
+MOST_BURSTS = 4000
 MOST_MISSED = 3  # in a row
 LEAST_COVERAGE = 0.7  # share of all bursts of that size that the chains must explain
 
@@ -92,7 +94,9 @@ def chains_of(bursts: list[Burst], *, most_phases: int = MOST_PHASES) -> list[Ch
     Bursts at least 0.3 times as large as the large ones (90th percentile) are taken together.
     """
     found: list[Chain] = []
-    rest = sorted(bursts)
+    if len(bursts) > MOST_BURSTS:
+        return found  # that many are told better by folding
+    rest = sorted(burst for burst in bursts if burst.size > 0)
     while len(rest) >= LEAST_BURSTS and len(found) < MOST_PHASES:
         large = 0.3 * float(np.percentile([burst.size for burst in rest], 90))
         main = [burst for burst in rest if burst.size >= large]
@@ -118,7 +122,8 @@ def _phase_groups(bursts: list[Burst], most_phases: int) -> list[Chain]:
             if len(longest) < LEAST_BURSTS:
                 break
             chains.append(longest)
-            free = [index for index in free if index not in set(longest)]
+            taken = set(longest)
+            free = [index for index in free if index not in taken]
         if chains and sum(map(len, chains)) >= LEAST_COVERAGE * onsets.size:
             return [_chain([bursts[index] for index in chain], period) for chain in chains]
     return []
@@ -127,16 +132,18 @@ def _phase_groups(bursts: list[Burst], most_phases: int) -> list[Chain]:
 def _longest_chain(onsets: FloatArray, free: list[int], period_s: float) -> list[int]:
     """Follow onsets one by one from every early start and return the longest chain; up to 3 missed onsets in a row are forgiven."""
     best: list[int] = []
+    times = [float(onsets[index]) for index in free]
     for start in range(min(len(free), 2 * MOST_PHASES)):
-        chain, last = [free[start]], float(onsets[free[start]])
+        chain, last = [free[start]], times[start]
         position, missed = start + 1, 0
         while position < len(free):
             due = last + period_s * (1 + missed)
-            ahead = [i for i in range(position, min(position + 12, len(free))) if abs(onsets[free[i]] - due) <= CHAIN_TOLERANCE * period_s]
-            if ahead:
-                nearest = min(ahead, key=lambda i: abs(float(onsets[free[i]]) - due))
+            nearest = bisect.bisect_left(times, due, position)
+            if nearest == len(times) or (nearest > position and due - times[nearest - 1] < times[nearest] - due):
+                nearest -= 1
+            if nearest >= position and abs(times[nearest] - due) <= CHAIN_TOLERANCE * period_s:
                 chain.append(free[nearest])
-                last, position, missed = float(onsets[free[nearest]]), nearest + 1, 0
+                last, position, missed = times[nearest], nearest + 1, 0
             elif missed < MOST_MISSED:
                 missed += 1
             else:

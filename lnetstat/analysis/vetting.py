@@ -16,6 +16,7 @@ from lnetstat.analysis.results import FloatArray
 LARGEST_FIT_DUTY = 0.22
 SCATTER_FLOOR = 0.35  # of the mean depth: without it 2 P, 3 P, 4 P win, as significant with fewer incidents
 LEAST_INCIDENTS = 6
+BOX_WEIGHT = 1.1
 
 
 class Box(NamedTuple):
@@ -28,7 +29,10 @@ class Box(NamedTuple):
 
 
 class Vetted(NamedTuple):
-    """A box with its verdict. `score`: min of mean- and median-based significance over incidents; `passed`: the shape is a dip's."""
+    """A box with its verdict. `passed`: the shape is a dip's.
+
+    `score`: the least of the mean-based and the median-based significance over incidents and of the box's own.
+    """
 
     box: Box
     score: float
@@ -144,7 +148,8 @@ def significance(depths: FloatArray) -> float:
 def vet(series: Normalised, sums: Prefix, box: Box) -> Vetted:
     """Score a box by its incidents; one whose shape is no dip's keeps a small score, so that the ranking stays defined."""
     depths = incident_depths(sums, onsets_of(box, series), box.width_s, box.period_s, series.dt_s)
-    score = significance(depths)
+    # A dozen cycles may agree by chance where so many phases were tried: the box as a whole must stand out of the noise as well.
+    score = min(significance(depths), BOX_WEIGHT * box.stat)
     length = float(series.time_s[-1] - series.time_s[0])
     passed = score > 0 and all(is_dip_profile(series, box, times) for times in (1, 2, 3) if times == 1 or times * box.period_s < length / 4)
     return Vetted(box, score if passed else min(score / 4, 4.0), passed, depths)
