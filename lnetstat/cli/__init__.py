@@ -88,8 +88,8 @@ def run(arguments: list[str] | None = None) -> int:
     except LnetstatError as error:
         click.echo(f"lnetstat: {error}", err=True)
         return 3
-    except BrokenPipeError:
-        # The reader of our output went away (`| head`): not an error, but nothing more may be written at exit.
+    except (BrokenPipeError, SystemExit):
+        # The reader of our output went away (`| head`), which click makes a SystemExit: not an error, but nothing more may be written.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:

@@ -103,12 +103,11 @@ def _frames(paths: list[str], begin: Moment | None, end: Moment | None, host: st
     for path in paths:
         try:
             source = open_source(path, host=host)
-            parts.append(load(source, tables=TABLES))
-            problems = [str(problem) for problem in getattr(source, "problems", ())]
-            if isinstance(source, Recording):
-                failed += problems
-            else:
-                _tell(problems)
+            if host and isinstance(source, Recording) and host not in source.hosts:
+                raise SourceError(f"{path}: no host {host}: it holds {', '.join(source.hosts) or 'nothing yet'}")
+            parts.append(load(source, tables=TABLES, hosts=[host] if host else None))
+            failed += [str(problem) for problem in getattr(source, "problems", ())]
+            _tell([str(note) for note in getattr(source, "notes", ())])
         except LnetstatError as error:
             failed.append(str(error))
     parts = [part for part in parts if not part.states.empty]

@@ -12,8 +12,10 @@ from typing import IO, Any
 import click
 
 from lnetstat.cli._text import aligned, printable
+from lnetstat.cli._times import Moment, MomentType, window_ns
 from lnetstat.errors import LnetstatError, ParseError, SinkError, shown
-from lnetstat.model import Parsed, Problem, Snapshot, State, Table
+from lnetstat.model import Parsed, Problem, Snapshot, Source, State, Table
+from lnetstat.recording import Recording
 from lnetstat.sources import open_source
 from lnetstat.tables import foreign_tables, instance_of, parse, split, table_named
 
@@ -28,7 +30,17 @@ READ = (State.OK, State.PARTIAL)
 @click.option("--table", "table_name", metavar="NAME", help="Only this table; a single text without a telling name is read as it.")
 @click.option("--to", "folder", metavar="DIR", help="One file per table in DIR (csv, parquet).")
 @click.option("--host", help="Name of the host where the input does not tell.")
-def command(paths: tuple[str, ...], form: str, table_name: str | None, folder: str | None, host: str | None) -> int:
+@click.option("--begin", type=MomentType(), help="Leave out what is earlier: ISO 8601 with zone, epoch seconds, or -10m before the end.")
+@click.option("--end", type=MomentType(), help="Leave out this time and what is later.")
+def command(
+    paths: tuple[str, ...],
+    form: str,
+    table_name: str | None,
+    folder: str | None,
+    host: str | None,
+    begin: Moment | None,
+    end: Moment | None,
+) -> int:
     """PATH is a file, a folder, a tar archive, a recording, or - for stdin."""
     report: list[str] = []
     tables = foreign_tables(report)
@@ -41,8 +53,8 @@ def command(paths: tuple[str, ...], form: str, table_name: str | None, folder: s
     if form == "parquet" and not folder:
         raise click.UsageError("parquet needs --to DIR: one file per table is written there")
     if form == "parquet":
-        return _parquet(paths, table_name, folder or "", host)
-    dump = _Dump(tables.get(table_name or ""), host)
+        return _parquet(paths, table_name, folder or "", host, begin, end)
+    dump = _Dump(tables.get(table_name or ""), host, begin, end)
     with _writer(form, folder) as writer:
         for path in paths:
             for file in dump.files(path):
@@ -64,20 +76,22 @@ class _File:
 class _Dump:
     """Walks through inputs; one bad input is told and does not stop the others."""
 
-    def __init__(self, wanted: Table | None, host: str | None) -> None:
-        self._wanted, self._host = wanted, host
+    def __init__(self, wanted: Table | None, host: str | None, begin: Moment | None, end: Moment | None) -> None:
+        self._wanted, self._host, self._begin, self._end = wanted, host, begin, end
         self.failed = False
 
     def files(self, path: str) -> Iterator[_File]:
         try:
             source = open_source(path, host=self._host)
-            for snapshot in source.snapshots():
+            for snapshot in _window(source, self._begin, self._end):
                 yield from self._parsed(path, snapshot)
         except LnetstatError as error:
             self._fail(str(error))
             return
         for problem in getattr(source, "problems", ()):
             self._fail(problem)
+        for note in getattr(source, "notes", ()):
+            _complain(note)
 
     def _parsed(self, path: str, snapshot: Snapshot) -> Iterator[_File]:
         if snapshot.state not in READ:
@@ -108,6 +122,17 @@ class _Dump:
     def _fail(self, line: str) -> None:
         self.failed = True
         _complain(line)
+
+
+def _window(source: Source, begin: Moment | None, end: Moment | None) -> Iterator[Snapshot]:
+    """Yield the snapshots of the wanted time; of a recording only its frames are read."""
+    begin_ns, end_ns = window_ns(begin, end, getattr(source, "end_ns", None))
+    if isinstance(source, Recording):
+        yield from source.snapshots(begin_ns=begin_ns, end_ns=end_ns)
+        return
+    for snapshot in source.snapshots():
+        if (begin_ns is None or snapshot.time_ns >= begin_ns) and (end_ns is None or snapshot.time_ns < end_ns):
+            yield snapshot
 
 
 def _complain(line: str) -> None:
@@ -220,12 +245,14 @@ def _writer(form: str, folder: str | None) -> Any:
     return {"table": _TextWriter, "json": _JsonWriter}[form]() if form != "csv" else _CsvWriter(folder)
 
 
-def _parquet(paths: Sequence[str], table_name: str | None, folder: str, host: str | None) -> int:
+def _parquet(paths: Sequence[str], table_name: str | None, folder: str, host: str | None, begin: Moment | None, end: Moment | None) -> int:
     from lnetstat import frames
 
     if len(paths) != 1:
         raise click.UsageError("parquet is made of one input at a time")
-    loaded = frames.load(open_source(paths[0], host=host), tables=[table_name] if table_name else None)
+    source = open_source(paths[0], host=host)
+    begin_ns, end_ns = window_ns(begin, end, getattr(source, "end_ns", None))
+    loaded = frames.load(source, tables=[table_name] if table_name else None, begin_ns=begin_ns, end_ns=end_ns)
     if not loaded.tables:
         raise SinkError(f"{paths[0]}: nothing to write: no table was found" + (f" called {table_name}" if table_name else ""))
     os.makedirs(folder, exist_ok=True)

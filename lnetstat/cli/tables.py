@@ -1,5 +1,7 @@
 """List the tables that lnetstat reads, or the columns of one."""
 
+from collections.abc import Iterable
+
 import click
 
 from lnetstat.cli._text import aligned
@@ -11,12 +13,15 @@ from lnetstat.tables import foreign_tables
 @click.command(help=__doc__)
 @click.argument("name", required=False)
 @click.option("--metrics", is_flag=True, help="List the metrics that agents send instead.")
-def command(name: str | None, metrics: bool) -> None:
+@click.option("--markdown", is_flag=True, help="All tables with their columns, and all metrics, as Markdown.")
+def command(name: str | None, metrics: bool, markdown: bool) -> None:
     report: list[str] = []
     tables = foreign_tables(report)
     for line in report:
         click.echo(f"lnetstat: {line}", err=True)
-    if metrics:
+    if markdown:
+        click.echo(_reference(tables.values()))
+    elif metrics:
         click.echo(aligned([("METRIC", "UNIT", "SECOND", "MEANING"), *((m.pattern, m.unit, m.reduce.value, m.help) for m in METRICS)]))
     elif name is None:
         click.echo(aligned([("TABLE", "MEANING"), *((table.name, table.help) for table in tables.values())]))
@@ -35,3 +40,31 @@ def _columns(table: Table) -> None:
     click.echo("")
     rows = [(column.name, column.semantics.value, column.unit, column.help) for column in table.columns]
     click.echo(aligned([("COLUMN", "KIND", "UNIT", "MEANING"), *rows]))
+
+
+def _reference(tables: Iterable[Table]) -> str:
+    """Return docs/columns.md."""
+    lines = ["# Tables and metrics", "", "Made by `make docs` from the tables' own columns; do not edit.", ""]
+    for table in tables:
+        lines += [f"## {table.name}", "", f"{_capital(table.help)}. Key: {', '.join(table.key) or 'one row'}.", ""]
+        lines += [f"Files: {', '.join(f'`/{path}`' for path in table.paths)}.", ""] if table.paths else []
+        lines += ["| column | kind | unit | meaning |", "|---|---|---|---|"]
+        lines += [f"| {c.name} | {c.semantics.value} | {c.unit} | {_cell(c.help)} |" for c in table.columns]
+        lines.append("")
+    lines += [
+        "## Metrics",
+        "",
+        "Below `PREFIX.HOST.`; words in capitals stand for one path node. `second`: what a second of faster samples becomes.",
+        "",
+    ]
+    lines += ["| metric | unit | second | meaning |", "|---|---|---|---|"]
+    lines += [f"| {m.pattern} | {m.unit} | {m.reduce.value} | {_cell(m.help)} |" for m in METRICS]
+    return "\n".join(lines)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")

@@ -1,9 +1,8 @@
-"""Write DataFrames for other tools: CSV, JSON, Parquet. Times stay whole nanoseconds, labels are strings, missing is not zero."""
+"""Write DataFrames for other tools as Parquet. Times stay whole nanoseconds, labels are strings, missing is not zero."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import pandas as pd
 
@@ -11,23 +10,6 @@ from lnetstat.errors import SinkError
 from lnetstat.frames.loading import Frames
 
 ROWS_AT_ONCE = 1 << 20
-
-
-def to_csv(frame: pd.DataFrame, out: TextIO) -> None:
-    """Write one frame as CSV with a header line; a missing value is an empty field."""
-    frame.to_csv(out, index=False, lineterminator="\n")
-
-
-def to_json(frame: pd.DataFrame, out: TextIO) -> None:
-    """Write one frame as a JSON array with one object per line of text; a missing value is null, whole numbers stay exact."""
-    out.write("[")
-    separator = "\n"
-    for begin in range(0, len(frame), ROWS_AT_ONCE // 16):
-        part = frame.iloc[begin : begin + ROWS_AT_ONCE // 16].astype(object)
-        for record in part.where(part.notna(), None).to_dict("records"):
-            out.write(separator + json.dumps(record, ensure_ascii=True))
-            separator = ",\n"
-    out.write("\n]\n")
 
 
 def to_parquet(frames: Frames, folder: str | Path) -> list[Path]:

@@ -54,19 +54,21 @@ class ArchiveSource:
     """The snapshots of an archive, in the order of time.
 
     `hosts`, `begin_ns`, `end_ns`: what it holds; `uncertainty_s`: the coarsest resolution of its time stamps, in seconds; `problems`: what
-    the user should know, one line each; `ignored`: how many files were something else. Raises SourceError when there is nothing to read.
+    could not be read, `notes`: what is not certain, one line each; `ignored`: how many files were something else. Raises SourceError when
+    there is nothing to read.
     """
 
     def __init__(self, path: str, host: str | None = None) -> None:
         """`host` replaces what the archive says; for archives of one node."""
         self.path = path
         self.problems: list[str] = []
+        self.notes: list[str] = []
         self.ignored = 0
         self.uncertainty_s = 0.0
         self._host = host
         self._hosts = Hosts()
         self._indexes: dict[tuple[str, ...], dict[tuple[str, str], IndexRow]] = {}
-        self._notes: dict[str, list[str]] = {}
+        self._uncertain: dict[str, list[str]] = {}
         drafts = [draft for member in survey(path, self.problems) if (draft := self._draft(member))]
         self._entries = self._plan(drafts + self._without_file(drafts))
         if not self._entries:
@@ -176,12 +178,12 @@ class ArchiveSource:
         return Snapshot(entry.draft.name, entry.host, entry.time_ns, None, read_ns, state, number, flags, text)
 
     def _note(self, words: str, draft: _Draft) -> None:
-        self._notes.setdefault(words, []).append(self._shown(draft.parts))
+        self._uncertain.setdefault(words, []).append(self._shown(draft.parts))
 
     def _tell_notes(self) -> None:
-        for words, files in self._notes.items():
+        for words, files in self._uncertain.items():
             others = f" ({len(files) - 1} others likewise)" if len(files) > 1 else ""
-            self.problems.append(f"{files[0]} {words}{others}")
+            self.notes.append(f"{files[0]} {words}{others}")
 
     def _shown(self, parts: tuple[str, ...]) -> str:
         """Return a member's path below the archive, printable."""

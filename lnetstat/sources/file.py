@@ -19,11 +19,11 @@ UNKNOWN_HOST = "unknown"
 
 
 class FileSource:
-    """One snapshot. `problems` tells where its time comes from when the text and its path do not say."""
+    """One snapshot. `notes` tells where its time comes from when the text and its path do not say."""
 
-    def __init__(self, snapshot: Snapshot, problems: list[str] | None = None) -> None:
+    def __init__(self, snapshot: Snapshot, notes: list[str] | None = None) -> None:
         self.snapshot = snapshot
-        self.problems = problems or []
+        self.notes = notes or []
 
     def snapshots(self) -> Iterator[Snapshot]:
         yield self.snapshot
@@ -61,8 +61,8 @@ def _dated(snapshot: Snapshot, path: str, parts: tuple[str, ...], mtime_ns: int,
     stamp = next((stamp for part in parts[:-3:-1] if (stamp := find_stamp(part))), None)
     snapshot = snapshot._replace(mono_ns=None, read_ns=0)
     if stamp is None:
-        problem = f"{path} has no time stamp in its path: its modification time is used"
-        return FileSource(snapshot._replace(time_ns=mtime_ns), [problem])
+        note = f"{path} has no time stamp in its path: its modification time is used"
+        return FileSource(snapshot._replace(time_ns=mtime_ns), [note])
     return FileSource(snapshot._replace(time_ns=stamp.time_ns, host=host or Hosts().host_of(parts, len(parts) - 1)))
 
 

@@ -1,7 +1,5 @@
 """What other tools read: exact stamps, labels as strings, missing as missing, units with the columns."""
 
-import io
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lnetstat.errors import SinkError
-from lnetstat.frames import Frames, load, to_csv, to_json, to_parquet
+from lnetstat.frames import Frames, load, to_parquet
 from lnetstat.model import Snapshot, State
 
 TIME_NS = 1_786_708_800_123_456_789
@@ -27,30 +25,6 @@ class Captured:
 @pytest.fixture(scope="module")
 def frames() -> Frames:
     return load(Captured())
-
-
-def test_csv(frames: Frames) -> None:
-    out = io.StringIO()
-    to_csv(frames.tables["peers"], out)
-    header, first, second = out.getvalue().splitlines()
-    assert header.startswith("host,instance,time_ns,low_water_reset,nid,row,refs,state,last_s,tx_credits_max")
-    assert first == f"rtr,,{TIME_NS},False,1@gni,0,1,up,,8,8,8,-7,-9,1048648"
-    assert second.split(",")[4] == "fd00::1@tcp"
-
-
-def test_json(frames: Frames) -> None:
-    out = io.StringIO()
-    to_json(frames.tables["peers"], out)
-    first, second = json.loads(out.getvalue())
-    assert first["time_ns"] == TIME_NS
-    assert (first["tx_credits"], first["last_s"], first["low_water_reset"]) == (-7, None, False)
-    assert second["nid"] == "fd00::1@tcp"
-
-
-def test_json_of_nothing_is_an_empty_array(frames: Frames) -> None:
-    out = io.StringIO()
-    to_json(frames.tables["peers"].iloc[:0], out)
-    assert json.loads(out.getvalue()) == []
 
 
 def test_parquet_keeps_types_units_and_gaps(frames: Frames, tmp_path: Path) -> None:

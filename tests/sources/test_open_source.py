@@ -63,7 +63,7 @@ def test_a_stamp_in_the_path_is_better_than_the_modification_time(tmp_path: Path
     assert (snapshot.host, snapshot.time_ns) == ("rtr", MTIME_NS - 750_000_000)
     source = open_source(captured(tmp_path / "peers"), host="asked")
     assert only(source).host == "asked"
-    assert source.problems == [f"{tmp_path}/peers has no time stamp in its path: its modification time is used"]  # type: ignore[attr-defined]
+    assert source.notes == [f"{tmp_path}/peers has no time stamp in its path: its modification time is used"]  # type: ignore[attr-defined]
 
 
 def test_a_packed_file(tmp_path: Path) -> None:
