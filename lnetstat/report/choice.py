@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from lnetstat.analysis.results import Analysis, CreditSeries, DeadTime, Interval, Signal
 
 PING_SIGNALS = ("obd_ping", "ping_rate")
+CURVE_LEAST = 2  # samples: fewer make no curve
 
 
 def time_extent(analysis: Analysis) -> Interval:
@@ -22,7 +23,7 @@ def ranked(analysis: Analysis, purpose: str) -> list[Signal]:
         place = places.get((signal.host, signal.table, signal.instance, signal.name), len(places))
         return place, -len(signal.incidents), -float(signal.rate.sum())
 
-    return sorted((each for each in analysis.signals if each.purpose == purpose and each.time_s.size), key=rank)
+    return sorted((each for each in analysis.signals if each.purpose == purpose and each.time_s.size >= CURVE_LEAST), key=rank)
 
 
 def dips_of(analysis: Analysis, signal: Signal) -> tuple[Interval, ...]:
@@ -62,8 +63,17 @@ def served_beside(analysis: Analysis, pings: Signal) -> Signal | None:
 
 
 def largest_of(signals: Iterable[Signal]) -> Signal | None:
-    return max((each for each in signals if each.time_s.size), key=lambda each: float((each.rate * each.interval_s).sum()), default=None)
+    """Return the signal that counted most; None where none has a curve."""
+    curves = (each for each in signals if each.time_s.size >= CURVE_LEAST)
+    return max(curves, key=lambda each: float((each.rate * each.interval_s).sum()), default=None)
+
+
+def credits_of(analysis: Analysis, *resources: str, host: str | None = None) -> list[CreditSeries]:
+    """Return the rows of these resources that have a curve, lowest credits first; `host`: only that one's."""
+    found = [each for each in analysis.credit_series if each.resource in resources and each.time_s.size >= CURVE_LEAST]
+    return sorted((each for each in found if host is None or each.host == host), key=lowest_of)
 
 
 def lowest_of(series: CreditSeries) -> float:
+    """Return the lowest credits that a row ever had: sampled, or told by its low-water mark."""
     return float(min(series.credits.min(), series.credits_min.min()))

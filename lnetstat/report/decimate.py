@@ -13,28 +13,28 @@ IntArray = npt.NDArray[np.int64]
 # A step longer than so many typical ones, and than so long, is a gap (as in the data quality): no line is drawn across it.
 GAP_INTERVALS, GAP_LEAST_S = 5, 2.0
 MOST_GAPS = 200
-MOST_KEPT = 2000
 
 
 def decimate(time_s: FloatArray, values: FloatArray, buckets: int, keep: Sequence[Interval] = ()) -> IntArray:
     """Return the indices, ascending, of the points to draw: at most 2 per bucket, plus both ends and what `keep` asks for.
 
     `time_s` (n,) ascending, `values` (n,) finite. Time is cut into `buckets` equal parts; of each the lowest and the highest value
-    stay. Of each interval in `keep` the lowest and the highest value stay too, even where several fall into one bucket (at most
-    2000 intervals; more could not be told apart on any screen).
+    stay. Of each interval in `keep` the lowest value stays too, even where several fall into one bucket; of more than 2 intervals per
+    bucket, which no screen could tell apart, only those that the buckets keep.
     """
     size = time_s.size
     if size <= 2 * buckets:
         return np.arange(size)
     edges = np.linspace(time_s[0], time_s[-1], buckets + 1)[1:-1]
     spans = np.concatenate(([0], np.searchsorted(time_s, edges), [size]))
-    wanted = np.array(keep[:MOST_KEPT], dtype=np.float64).reshape(-1, 2)
-    inside = np.column_stack((np.searchsorted(time_s, wanted[:, 0]), np.searchsorted(time_s, wanted[:, 1], side="right")))
+    wanted = np.array(keep if len(keep) <= 2 * buckets else [], dtype=np.float64).reshape(-1, 2)
+    inside = zip(np.searchsorted(time_s, wanted[:, 0]), np.searchsorted(time_s, wanted[:, 1], side="right"), strict=True)
     chosen = [0, size - 1]
-    for first, stop in [*itertools.pairwise(spans), *inside]:
+    for first, stop in itertools.pairwise(spans):
         if stop > first:
             part = values[first:stop]
             chosen += [int(first + part.argmin()), int(first + part.argmax())]
+    chosen += [int(first + values[first:stop].argmin()) for first, stop in inside if stop > first]
     return np.unique(np.array(chosen, dtype=np.int64))
 
 

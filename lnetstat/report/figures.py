@@ -13,6 +13,7 @@ import plotly.graph_objects as go
 from lnetstat.analysis.results import Analysis, CreditSeries, FloatArray, Interval, Signal
 from lnetstat.report.choice import (
     PING_SIGNALS,
+    credits_of,
     dips_of,
     incidents_of,
     judged,
@@ -23,7 +24,7 @@ from lnetstat.report.choice import (
     served_beside,
     time_extent,
 )
-from lnetstat.report.panels import Band, Level, Line, Panel, draw
+from lnetstat.report.panels import Band, Level, Line, Panel, View, draw
 from lnetstat.report.profile import Profile, folded
 from lnetstat.report.words import number, percent, plural, scaled, seconds
 
@@ -59,10 +60,10 @@ class Picture(NamedTuple):
     linked: bool = True
 
 
-def pictures(analysis: Analysis) -> tuple[Picture, ...]:
-    """Return all pictures of the report in their order."""
-    extent = time_extent(analysis)
-    makers: tuple[Callable[[Analysis, Interval], Picture], ...] = (
+def pictures(analysis: Analysis, *, buckets: int = 700) -> tuple[Picture, ...]:
+    """Return all pictures of the report in their order. `buckets`: how finely long curves are drawn; 2 points each."""
+    view = View(*time_extent(analysis), buckets)
+    makers: tuple[Callable[[Analysis, View], Picture], ...] = (
         _throughput,
         _io_and_pings,
         _messages,
@@ -71,10 +72,10 @@ def pictures(analysis: Analysis) -> tuple[Picture, ...]:
         _close_up,
         _profile,
     )
-    return tuple(make(analysis, extent) for make in makers)
+    return tuple(make(analysis, view) for make in makers)
 
 
-def _throughput(analysis: Analysis, extent: Interval) -> Picture:
+def _throughput(analysis: Analysis, view: View) -> Picture:
     signals = ranked(analysis, "throughput")
     panels = [_signal_panel(signal, "blue", _bands(("orange", dips_of(analysis, signal)))) for signal in signals[:MOST_PANELS]]
     marked = any(panel.bands for panel in panels)
@@ -86,11 +87,11 @@ def _throughput(analysis: Analysis, extent: Interval) -> Picture:
         _used_keys(Key("blue", "line", "throughput"), Key("orange", "band", "incident: dip of throughput"), marked=marked),
         _not_drawn(len(signals), "throughput signal"),
         "No throughput in this recording: neither bytes routed or sent (lnet stats) nor bytes or requests served (obdfilter, ost_io).",
-        _figure(panels, extent),
+        _figure(panels, view),
     )
 
 
-def _io_and_pings(analysis: Analysis, extent: Interval) -> Picture:
+def _io_and_pings(analysis: Analysis, view: View) -> Picture:
     pings = largest_of(signal for signal in analysis.signals if signal.purpose == "pings")
     panels: list[Panel] = []
     notes: tuple[str, ...] = ()
@@ -115,11 +116,11 @@ def _io_and_pings(analysis: Analysis, extent: Interval) -> Picture:
         _used_keys(*keys, marked=marked),
         (*notes, *_burst_words(analysis, pings=True)),
         "No ping counters in this recording (obd_ping of ost, mdt and mgs on a server, of osc and mdc on a client).",
-        _figure(panels, extent),
+        _figure(panels, view),
     )
 
 
-def _messages(analysis: Analysis, extent: Interval) -> Picture:
+def _messages(analysis: Analysis, view: View) -> Picture:
     signals = ranked(analysis, "messages")
     panels = [_signal_panel(signal, "green", _bands(("purple", signal.incidents))) for signal in signals[:MOST_PANELS]]
     marked = any(panel.bands for panel in panels)
@@ -130,7 +131,7 @@ def _messages(analysis: Analysis, extent: Interval) -> Picture:
         _used_keys(Key("green", "line", "messages"), Key("purple", "band", "burst of messages"), marked=marked),
         (*_burst_words(analysis, pings=False), *_not_drawn(len(signals), "message signal")),
         "No message counters in this recording (file stats of LNet), or no message was counted.",
-        _figure(panels, extent),
+        _figure(panels, view),
     )
 
 
@@ -143,10 +144,10 @@ def _burst_words(analysis: Analysis, *, pings: bool) -> tuple[str, ...]:
     )
 
 
-def _peers(analysis: Analysis, extent: Interval) -> Picture:
-    series = [each for each in analysis.credit_series if each.resource in ("peer_credits", "peer_router_credits") and each.time_s.size]
+def _peers(analysis: Analysis, view: View) -> Picture:
+    series = credits_of(analysis, "peer_credits", "peer_router_credits")
     series = [each for each in series if each.resource == "peer_credits" or lowest_of(each) < 0]
-    series.sort(key=lowest_of)
+    once = any(each.resource == "peer_credits" for each in analysis.credit_series)
     dips = analysis.dead_time.incidents
     return Picture(
         "peers",
@@ -160,8 +161,10 @@ def _peers(analysis: Analysis, extent: Interval) -> Picture:
             marked=bool(dips),
         ),
         _not_drawn(len(series), "peer"),
-        "No peer credits in this recording (file peers of LNet), or no peer that has any.",
-        _figure([_credit_panel(each, _bands(("orange", dips))) for each in series[:MOST_PANELS]], extent),
+        "Each peer was read only once, which makes no curve: the table below has the credits."
+        if once
+        else "No peer credits in this recording (file peers of LNet), or no peer that has any.",
+        _figure([_credit_panel(each, _bands(("orange", dips))) for each in series[:MOST_PANELS]], view),
     )
 
 
@@ -175,22 +178,21 @@ def _credit_panel(series: CreditSeries, bands: tuple[Band, ...]) -> Panel:
     return Panel(f"{_place(series.host, series.subject)}: {what}", lines, bands, levels)
 
 
-def _buffers(analysis: Analysis, extent: Interval) -> Picture:
-    pools = [each for each in analysis.credit_series if each.resource == "router_buffers" and each.time_s.size]
+def _buffers(analysis: Analysis, view: View) -> Picture:
+    pools = credits_of(analysis, "router_buffers")
     used = [each for each in pools if float(each.credits.min()) < each.limit]
     hosts = list(dict.fromkeys(each.host for each in sorted(used, key=_most_in_use, reverse=True)))
     panels: list[Panel] = []
     keys: list[Key] = []
     for host in hosts[:2]:
         own = sorted((each for each in used if each.host == host), key=_most_in_use, reverse=True)[:MOST_CURVES]
-        peers = [each for each in analysis.credit_series if each.resource == "peer_credits" and each.host == host and each.time_s.size]
-        peers = sorted(peers, key=lowest_of)[:MOST_CURVES]
+        peers = credits_of(analysis, "peer_credits", host=host)[:MOST_CURVES]
         beside = [Panel(_place(host, "router buffers in use"), _in_use(own, BUFFER_COLOURS))]
         if peers:
             beside.append(Panel(_place(host, "peer credits in use or waited for"), _in_use(peers, PEER_COLOURS)))
         keys += [Key(line.colour, "line", _place(host if len(hosts) > 1 else "", line.name)) for panel in beside for line in panel.lines]
         panels += beside
-    absent = "No router buffers in this recording (file buffers of a router)."
+    absent = "No router buffers in this recording (file buffers of a router), or they were read only once."
     if pools:
         absent = "No router buffer was in use in any sample of this recording: " + plural(len(pools), "pool") + " stayed full."
     return Picture(
@@ -200,7 +202,7 @@ def _buffers(analysis: Analysis, extent: Interval) -> Picture:
         tuple(keys),
         (),
         absent,
-        _figure(panels, extent),
+        _figure(panels, view),
     )
 
 
@@ -216,7 +218,7 @@ def _row_name(series: CreditSeries, among: Sequence[CreditSeries]) -> str:
     return f"{series.subject} (row {series.row})" if several else series.subject
 
 
-def _profile(analysis: Analysis, extent: Interval) -> Picture:
+def _profile(analysis: Analysis, view: View) -> Picture:
     found = [profile for profile in _profiles(analysis) if profile is not None][:MOST_PANELS]
     panels: list[Panel] = []
     for profile in found:
@@ -245,7 +247,7 @@ def _profile(analysis: Analysis, extent: Interval) -> Picture:
         "Dead time was found, but too few of its samples lie in one signal to draw a cycle."
         if known
         else "No profile of a cycle: no dead time that comes again and again was found.",
-        draw(panels, begin_s=-half, end_s=half, time_axis=False, x_title="seconds after the onset") if panels else None,
+        draw(panels, View(-half, half, view.buckets), time_axis=False, x_title="seconds after the onset") if panels else None,
         linked=False,
     )
 
@@ -260,15 +262,15 @@ def _profiles(analysis: Analysis) -> Iterable[Profile | None]:
             yield folded(name, signals, verdict.incidents, verdict.period_s, ping_name, pings)
 
 
-def _close_up(analysis: Analysis, extent: Interval) -> Picture:
+def _close_up(analysis: Analysis, view: View) -> Picture:
     """Some cycles at full resolution: the deepest insight into a long record is a short piece of it."""
     incidents = incidents_of(analysis)
     panels: list[Panel] = []
-    begin_s, end_s = extent
     if len(incidents) >= CLOSE_UP_LEAST:
         first = (len(incidents) - CLOSE_UP_CYCLES) // 2
         cycle_s = (incidents[first + CLOSE_UP_CYCLES][0] - incidents[first][0]) / CLOSE_UP_CYCLES
         begin_s, end_s = incidents[first][0] - cycle_s / 2, incidents[first + CLOSE_UP_CYCLES][0] - cycle_s / 2
+        view = View(begin_s, end_s, view.buckets)
         panels = _close_panels(analysis, begin_s, end_s)
     colours = {line.colour for panel in panels for line in panel.lines}
     bands = {band.colour for panel in panels for band in panel.bands}
@@ -285,7 +287,7 @@ def _close_up(analysis: Analysis, extent: Interval) -> Picture:
         tuple(key for key in keys if key.colour in (bands if key.shape == "band" else colours)),
         (),
         "No close-up: the pictures of the whole record show every incident." if incidents else "No close-up: there are no incidents.",
-        draw(panels, begin_s=begin_s, end_s=end_s) if panels else None,
+        draw(panels, view) if panels else None,
         linked=False,
     )
 
@@ -296,8 +298,8 @@ def _close_panels(analysis: Analysis, begin_s: float, end_s: float) -> list[Pane
     pings = pings_beside(analysis, analysis.dead_time.host)
     if pings:
         panels.append(_signal_panel(pings, "vermillion", _bands(("purple", pings.incidents))))
-    peers = [each for each in analysis.credit_series if each.resource == "peer_credits" and each.time_s.size]
-    panels += [_credit_panel(each, _bands(("orange", analysis.dead_time.incidents))) for each in sorted(peers, key=lowest_of)[:1]]
+    peers = credits_of(analysis, "peer_credits")
+    panels += [_credit_panel(each, _bands(("orange", analysis.dead_time.incidents))) for each in peers[:1]]
     return [panel.between(begin_s, end_s) for panel in panels]
 
 
@@ -326,8 +328,8 @@ def _used_keys(*keys: Key, marked: bool) -> tuple[Key, ...]:
     return tuple(key for key in keys if marked or key.shape != "band")
 
 
-def _figure(panels: Sequence[Panel], extent: Interval) -> go.Figure | None:
-    return draw(list(panels), begin_s=extent[0], end_s=extent[1]) if panels else None
+def _figure(panels: Sequence[Panel], view: View) -> go.Figure | None:
+    return draw(list(panels), view) if panels else None
 
 
 def _most_in_use(series: CreditSeries) -> float:

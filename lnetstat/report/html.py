@@ -16,17 +16,19 @@ from plotly.offline import get_plotlyjs
 from lnetstat import __version__
 from lnetstat.analysis.results import Analysis
 from lnetstat.report import rows
-from lnetstat.report.figures import pictures
+from lnetstat.report.figures import Picture, pictures
 from lnetstat.report.method import METHOD
 from lnetstat.report.words import printable
 
 DEFAULT_TITLE = "LNet report"
+BUCKETS = (700, 350, 175)
+MOST_DATA_BYTES = 700_000  # of figures; plotly itself takes 4.8 MB
 
 
 def page(analysis: Analysis, *, title: str = DEFAULT_TITLE) -> str:
     """Return the page as text, to be written as UTF-8 with its line ends as they are."""
     environment = Environment(loader=PackageLoader("lnetstat.report"), autoescape=True, undefined=StrictUndefined, finalize=_inert)
-    drawn = pictures(analysis)
+    drawn, data = _drawn(analysis)
     scripts = [_script(get_plotlyjs()), _script(_asset(environment, "report.js"))]
     return environment.get_template("report.html").render(
         title=title,
@@ -40,12 +42,22 @@ def page(analysis: Analysis, *, title: str = DEFAULT_TITLE) -> str:
         figures=rows.key_figures(analysis),
         findings=rows.finding_rows(analysis),
         pictures=drawn,
-        data=_data({each.slug: _figure(each.figure, each.linked) for each in drawn if each.figure is not None}),
+        data=data,
         credits=rows.credit_grid(analysis),
         signals=rows.signal_grid(analysis),
         quality=rows.quality_grid(analysis),
         method=METHOD,
     )
+
+
+def _drawn(analysis: Analysis) -> tuple[tuple[Picture, ...], Markup]:
+    """Return the pictures and their data, drawn as finely as the size of a page that one can mail allows."""
+    for buckets in BUCKETS:
+        drawn = pictures(analysis, buckets=buckets)
+        data = _data({each.slug: _figure(each.figure, each.linked) for each in drawn if each.figure is not None})
+        if len(data) <= MOST_DATA_BYTES:
+            break
+    return drawn, data
 
 
 def _inert(value: Any) -> Any:

@@ -25,8 +25,15 @@ COLOURS = {
     "gray": "#808080",
 }
 PANEL_PX, BETWEEN_PX, TOP_PX, BOTTOM_PX = 150, 34, 24, 44
-BUCKETS = 700
 MOST_BANDS = 1500
+
+
+class View(NamedTuple):
+    """What all pictures of a record show at first, epoch seconds, and in how many buckets of time their curves are drawn."""
+
+    begin_s: float
+    end_s: float
+    buckets: int = 700
 
 
 class Line(NamedTuple):
@@ -77,15 +84,15 @@ class Panel(NamedTuple):
         return self._replace(lines=tuple(lines), bands=tuple(band for band in bands if band.intervals))
 
 
-def draw(panels: list[Panel], *, begin_s: float, end_s: float, time_axis: bool = True, x_title: str = "UTC") -> go.Figure:
-    """Return the panels, first on top, on one x axis from `begin_s` to `end_s` (epoch seconds; plain seconds unless `time_axis`)."""
+def draw(panels: list[Panel], view: View, *, time_axis: bool = True, x_title: str = "UTC") -> go.Figure:
+    """Return the panels, first on top, on one x axis over the view (epoch seconds; plain seconds unless `time_axis`)."""
     figure = go.Figure()
     height = TOP_PX + BOTTOM_PX + len(panels) * PANEL_PX + (len(panels) - 1) * BETWEEN_PX
     inner = height - TOP_PX - BOTTOM_PX
     unit = 1000.0 if time_axis else 1.0
     for number, panel in enumerate(panels):
         top = 1 - number * (PANEL_PX + BETWEEN_PX) / inner
-        _add_panel(figure, panel, number, (max(0.0, top - PANEL_PX / inner), top), unit, end_s - begin_s)
+        _add_panel(figure, panel, number, (max(0.0, top - PANEL_PX / inner), top), unit, view)
     figure.update_layout(
         template=None,
         height=height,
@@ -98,7 +105,7 @@ def draw(panels: list[Panel], *, begin_s: float, end_s: float, time_axis: bool =
         dragmode="zoom",
         hoverlabel={"font": {"color": "#ffffff"}, "bordercolor": "#ffffff"},
         modebar={"bgcolor": "rgba(0,0,0,0)", "color": "#808080", "activecolor": "#0072B2"},
-        xaxis=_x_axis(begin_s * unit, end_s * unit, time_axis, x_title, _main_axis(len(panels) - 1)),
+        xaxis=_x_axis(view.begin_s * unit, view.end_s * unit, time_axis, x_title, _main_axis(len(panels) - 1)),
     )
     return figure
 
@@ -141,14 +148,14 @@ def _band_axis(number: int) -> str:
     return f"y{2 * number + 2}"
 
 
-def _add_panel(figure: go.Figure, panel: Panel, number: int, domain: tuple[float, float], unit: float, span_s: float) -> None:
+def _add_panel(figure: go.Figure, panel: Panel, number: int, domain: tuple[float, float], unit: float, view: View) -> None:
     main, over = _main_axis(number), _band_axis(number)
     for line in panel.lines:
         keep = [interval for band in panel.bands for interval in band.intervals]
-        time_s, values = drawn(line.time_s, line.values, BUCKETS, keep)
+        time_s, values = drawn(line.time_s, line.values, view.buckets, keep)
         figure.add_trace(_line_trace(line, time_s * unit, values, main))
     for band in panel.bands:
-        figure.add_trace(_band_trace(band, over, unit, span_s))
+        figure.add_trace(_band_trace(band, over, unit, view))
     for level in panel.levels:
         _add_level(figure, level, main)
     layout = {
@@ -203,11 +210,11 @@ def _line_trace(line: Line, x: FloatArray, y: FloatArray, axis: str) -> go.Scatt
     )
 
 
-def _band_trace(band: Band, axis: str, unit: float, span_s: float) -> go.Scatter:
+def _band_trace(band: Band, axis: str, unit: float, view: View) -> go.Scatter:
     """One polygon per interval. Its outline keeps a single second visible in a week, but many of them must not hide the curve."""
     intervals = list(band.intervals)
     if len(intervals) > MOST_BANDS:
-        intervals = merged(intervals, span_s / BUCKETS)
+        intervals = merged(intervals, (view.end_s - view.begin_s) / view.buckets)
     x = np.array([[begin, begin, end, end, np.nan] for begin, end in intervals], dtype=np.float64).ravel() * unit
     y = np.tile(np.array([0, 1, 1, 0, np.nan], dtype=np.float32), len(intervals))
     return go.Scatter(

@@ -15,6 +15,13 @@ RESOURCES = {
     "ni_credits": "NI credits",
     "router_buffers": "router buffers",
 }
+
+
+def _counting(noun: str) -> Callable[[Any], str]:
+    """Return what says a number, or the length of a list, with its noun."""
+    return lambda value: plural(len(value) if isinstance(value, (list, tuple)) else round(value), noun)
+
+
 # Which evidence says how much, in whose words, by kind; everything else is in the JSON.
 _Measure = tuple[str, str, Callable[[Any], str]]
 _PERIOD: _Measure = ("period_s", "every {}", seconds)
@@ -26,9 +33,9 @@ _HOW_MUCH: dict[str, tuple[_Measure, ...]] = {
         ("duration_s", "for {}", seconds),
         ("depth", "{} deep", percent),
         ("lost_fraction", "{} of the bytes lost", percent),
-        ("incidents", "{} incidents", number),
+        ("incidents", "{}", _counting("incident")),
     ),
-    "ping_burst": (("bursts", "{} bursts", number), ("size", "of {}", number), _PERIOD, ("peak_rate", "up to {}/s", number)),
+    "ping_burst": (("bursts", "{}", _counting("burst")), ("size", "of {}", number), _PERIOD, ("peak_rate", "up to {}/s", number)),
     "oversubscribed": (
         ("waiting_max", "{} waited", number),
         ("limit", "{} configured", number),
@@ -37,9 +44,9 @@ _HOW_MUCH: dict[str, tuple[_Measure, ...]] = {
         ("rows", "rows that ran out: {}", number),
     ),
     "first_exhausted": (("resource", "{}", lambda value: RESOURCES.get(value, str(value))),),
-    "drops": (("drop_count", "{} dropped", number), ("errors", "{} errors", number)),
-    "data_gap": (("gaps", "{} gaps", number), ("missing_s", "{} missing", seconds), ("rises", "{} marks rose", number)),
-    "cannot_tell": (("signals", "{} signals", lambda value: number(len(value))),),
+    "drops": (("drop_count", "{} dropped", number), ("errors", "{}", _counting("error"))),
+    "data_gap": (("gaps", "{}", _counting("gap")), ("missing_s", "{} missing", seconds), ("rises", "marks that rose: {}", number)),
+    "cannot_tell": (("signals", "{}", _counting("signal")),),
     "route_down": (_COUNT, _SHARE),
     "ni_unhealthy": (_COUNT, _SHARE),
     "peer_down": (_COUNT, _SHARE),

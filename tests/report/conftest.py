@@ -32,11 +32,10 @@ def finding(kind: str, severity: Severity, subject: str, message: str, **evidenc
 def build(length_s: float = 600.0, host: str = "rtr", nid: str = "10.1.0.1@tcp", dips: bool = True, title: str = "") -> Analysis:
     """Return an analysis with dips, pings, messages, a starved peer and used buffers; `title` is added to what messages say."""
     time_s = BEGIN_S + np.arange(0, length_s, STEP_S)
-    onsets = np.arange(BEGIN_S + 5, BEGIN_S + length_s - 5, PERIOD_S)
+    onsets = np.arange(BEGIN_S + 5, BEGIN_S + max(length_s, 11.0) - 5, PERIOD_S)
     incidents: tuple[Interval, ...] = tuple((float(onset), float(onset) + DIP_S) for onset in onsets)
-    down = np.zeros(time_s.size, dtype=bool)
-    for begin, end in incidents:
-        down |= (time_s >= begin) & (time_s < end)
+    since_onset = time_s - (BEGIN_S + 5)
+    down = (since_onset >= 0) & (since_onset % PERIOD_S < DIP_S) & (time_s < onsets[-1] + PERIOD_S)
     interval = np.full(time_s.size, STEP_S)
     found = incidents if dips else ()
 

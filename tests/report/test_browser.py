@@ -92,6 +92,18 @@ def test_zooming_one_picture_zooms_all_that_share_the_time_axis(analysis_of, tmp
     assert 'data-zoomed="throughput,pings,messages,peers,buffers"' in done.stdout
 
 
+def test_figures_fit_the_paper(analysis_of, tmp_path):
+    (tmp_path / "inner.html").write_text(page(analysis_of()), encoding="utf-8")
+    script = (
+        "inner.dispatchEvent(new Event('beforeprint'));"
+        "const plots = [...inner.document.querySelectorAll('svg.main-svg')];"
+        "document.body.dataset.widths = plots.map((plot) => plot.getAttribute('width')).join();"
+    )
+    done = browse(tmp_path, framed(1280, script), "--dump-dom", "--allow-file-access-from-files")
+    widths = re.search(r'data-widths="([0-9,.]+)"', done.stdout)[1].split(",")
+    assert set(widths) == {"680"}
+
+
 @pytest.mark.parametrize("width", [390, 1280])
 def test_the_page_fits_a_phone_and_a_desk_and_a_picture_of_it_can_be_taken(analysis_of, tmp_path, width):
     # A window cannot be made as narrow as a phone; a frame can.

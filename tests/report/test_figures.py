@@ -76,6 +76,14 @@ def test_pools_that_were_never_used_are_said_in_words(analysis_of):
     assert "1 pool stayed full" in picture.absent
 
 
+def test_a_single_sample_is_no_curve_and_this_is_said(analysis_of):
+    analysis = analysis_of(length_s=0.5)
+    assert analysis.signals[0].time_s.size == 1
+    found = drawn(analysis._replace(dead_time=analysis.dead_time._replace(incidents=()), ping_bursts=()))
+    assert [slug for slug, picture in found.items() if picture.figure] == []
+    assert "Each peer was read only once" in found["peers"].absent
+
+
 def test_without_ping_counters_words_and_no_chart(analysis_of):
     analysis = analysis_of()
     silent = analysis._replace(signals=tuple(each for each in analysis.signals if each.purpose != "pings"))

@@ -4,6 +4,7 @@ import json
 import re
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 from plotly.offline import get_plotlyjs
 
@@ -82,6 +83,25 @@ def test_plotly_is_there_exactly_once_and_the_page_stays_small(analysis_of):
     assert [kind for kind, _ in parsed.scripts] == ["application/json", None, None]
     assert [script for _, script in parsed.scripts].count(get_plotlyjs()) == 1
     assert len(text.encode()) < MOST_BYTES
+
+
+def test_a_noisy_week_of_many_hosts_still_can_be_mailed(analysis_of):
+    parts = [analysis_of(length_s=7 * 86_400.0, host=f"oss{n:03}.example.org") for n in range(4)]
+    noise = np.random.default_rng(1)
+    signals = [each._replace(rate=noise.random(each.rate.size)) for part in parts for each in part.signals]
+    rows = [each for part in parts for each in part.credit_series]
+    rows = [each._replace(credits=noise.random(each.time_s.size), credits_min=noise.random(each.time_s.size)) for each in rows]
+    analysis = parts[0]._replace(
+        signals=tuple(signals),
+        credit_series=tuple(rows),
+        series=tuple(part.dead_time for part in parts),
+        findings=parts[0].findings * 100,
+        credit_use=parts[0].credit_use * 1000,
+    )
+    text = page(analysis)
+    assert len(text.encode()) < MOST_BYTES
+    assert len(data_of(Page(text))) == 7
+    assert "800 more rows not shown" in text
 
 
 def test_the_policy_lets_just_these_scripts_run_and_nothing_be_fetched(analysis_of):

@@ -29,5 +29,9 @@
       place.on("plotly_relayout", () => follow(place));
     });
   });
+  // Paper is narrower than a window, and nothing tells plotly so. A4 and Letter both hold 680 px.
+  const resize = (width) => document.querySelectorAll("[data-plot]").forEach((place) => Plotly.relayout(place, { width, autosize: !width }));
+  addEventListener("beforeprint", () => resize(680));
+  addEventListener("afterprint", () => resize(undefined));
   Promise.all(waiting).then(() => { document.documentElement.dataset.drawn = String(waiting.length); });
 })();
