@@ -16,14 +16,14 @@ CSV_PART = 5  # read_csv reads this part of the rows: its time grows with the ro
 
 LOAD = """
 import json, resource, sys, time
-from lnetstat.frames import load, to_csv
+from lnetstat.frames import load
 from lnetstat.recording import Recording
 began = time.process_time()
 frame = load(Recording(sys.argv[1])).tables["peers"]
 spent = time.process_time() - began
 peak_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 with open(sys.argv[2], "w") as out:
-    to_csv(frame.iloc[: len(frame) // int(sys.argv[3])], out)
+    frame.iloc[: len(frame) // int(sys.argv[3])].to_csv(out, index=False)
 print(json.dumps([len(frame), spent, peak_mib]))
 """
 READ_CSV = """
