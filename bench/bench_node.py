@@ -71,7 +71,8 @@ def run(scale: float = 1.0) -> list[Figure]:
         if agent_check != one_c[1]:
             raise SystemExit(f"the agent's check numbers {agent_check} are not the C program's {one_c[1]}")
         of_c = (one_c[0] + one_c_after[0]) / 2
-        small, large = _rss_mb(folder, count), _rss_mb(folder, 10 * count)
+        ticks = max(2, round(8 * scale))
+        small, large = _rss_mb(folder, count, ticks), _rss_mb(folder, 10 * count, ticks)
     return [
         (f"agent {count:,} peers, one record a read: CPU / C", one_agent / of_c, 2.5, "<="),
         (f"agent {count:,} peers, one record a read, 5 % of rows changing: CPU / C", one_changing / of_c, 5.0, "<="),
@@ -116,12 +117,12 @@ def _python(code: str, tree: Path, samples: int, shim: dict[str, str], *more: st
     return median_us, check
 
 
-def _rss_mb(folder: Path, count: int) -> float:
+def _rss_mb(folder: Path, count: int, ticks: int) -> float:
     """Return the agent's resident memory after recording and reducing some seconds, as it says itself."""
     from lnetstat.agent import MALLOC, AgentSettings, agent_command
 
     tree = _tree(folder, count)
-    settings = AgentSettings(root=str(tree), recording=str(folder / f"rec{count}"), stdout=True, samples=8, interval_s=1.0)
+    settings = AgentSettings(root=str(tree), recording=str(folder / f"rec{count}"), stdout=True, samples=ticks, interval_s=1.0)
     done = subprocess.run(agent_command(settings), env=MALLOC, stdout=subprocess.PIPE, text=True, check=True)
     return max(float(line.split()[1]) for line in done.stdout.splitlines() if ".self.rss_bytes" in line) / 1e6
 
