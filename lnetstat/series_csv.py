@@ -58,6 +58,9 @@ def load(path: str) -> pd.DataFrame:
         )
     except (ValueError, pd.errors.ParserError) as error:
         raise SourceError(_first_bad_line(path, text, names) or f"{path}: cannot be read as CSV: {str(error).splitlines()[0]}") from None
+    crowded = text.count(",") > (text.rstrip("\n").count("\n") + 1) * (len(names) - 1)
+    if crowded and (message := _first_bad_line(path, text, names)):
+        raise SourceError(message)
     if table.empty:
         raise SourceError(f"{path}: no samples after the header: expected rows of {','.join(wanted)}")
     _check_times(path, table)

@@ -200,6 +200,9 @@ def _guided(series: Normalised, ping_rates: Rates, test: pings.PingTest, blind: 
     likely = [each for each in candidates if each.snr > 0.8 * candidates[0].snr]
     shortest = min(likely, key=lambda each: each.period_s)
     ping_box = vetting.fit_box(upside_down, shortest)
+    flood_cycles = vetting.vet(upside_down, vetting.prefix_sums(upside_down), ping_box)
+    if flood_cycles.score <= 4:
+        return None  # floods missing in every second cycle: a harmonic of a period that the record is too short for
     sums = vetting.prefix_sums(series)
     length = float(series.time_s[-1] - series.time_s[0])
     widths = np.geomspace(max(0.7 * series.dt_s, 0.2), min(0.2 * ping_box.period_s, folding.LONGEST_DIP_S), 6)

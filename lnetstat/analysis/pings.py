@@ -22,6 +22,7 @@ CHAIN_TOLERANCE = 0.25  # of the period: how early or late the next onset may be
 MOST_PHASES = 6
 LEAST_BURSTS = 5
 MOST_BURSTS = 4000
+SIZE_BREAK = 1.5  # sizes further apart than this belong to different groups
 MOST_MISSED = 3  # in a row
 LEAST_COVERAGE = 0.7  # share of all bursts of that size that the chains must explain
 
@@ -67,7 +68,7 @@ def bursts_of(rates: Rates) -> tuple[list[Burst], float]:
     smooth = pd.Series(above).rolling(smooth_n, center=True, min_periods=1).mean().to_numpy()
     scatter = 1.4826 * float(np.median(np.abs(smooth - np.median(smooth))))
     level = max(6 * scatter, float(np.median(base)), 1e-9)
-    level = max(level, 0.15 * float(np.percentile(smooth, 99.8)))
+    level = max(level, 0.08 * float(np.percentile(smooth, 99.8)))
     return _runs(rates, above, smooth > level, max(1.5, 2.5 * rates.dt_s)), float(np.median(base))
 
 
@@ -89,19 +90,25 @@ def _runs(rates: Rates, above: FloatArray, hot: npt.NDArray[np.bool_], join_s: f
 
 
 def chains_of(bursts: list[Burst], *, most_phases: int = MOST_PHASES) -> list[Chain]:
-    """Return the phase groups among the large bursts, then among the smaller ones: each a chain of at least 5 bursts.
+    """Return the phase groups among bursts of like size, the largest first: each is a chain of at least 5 bursts.
 
-    Bursts at least 0.3 times as large as the large ones (90th percentile) are taken together.
+    Bursts belong together as long as no size is missing between them; where that finds nothing, all that are at least 0.3 times
+    as large as the large ones (90th percentile) are tried together.
     """
-    found: list[Chain] = []
     if len(bursts) > MOST_BURSTS:
-        return found  # that many are told better by folding
-    rest = sorted(burst for burst in bursts if burst.size > 0)
-    while len(rest) >= LEAST_BURSTS and len(found) < MOST_PHASES:
-        large = 0.3 * float(np.percentile([burst.size for burst in rest], 90))
-        main = [burst for burst in rest if burst.size >= large]
-        found += _phase_groups(main, most_phases)
-        rest = [burst for burst in rest if burst.size < large]
+        return []  # that many are told better by folding
+    real = sorted((burst for burst in bursts if burst.size > 0), key=lambda burst: -burst.size)
+    if len(real) < LEAST_BURSTS:
+        return []
+    sizes = np.array([burst.size for burst in real])
+    breaks = np.flatnonzero(sizes[:-1] > SIZE_BREAK * sizes[1:]) + 1
+    found: list[Chain] = []
+    for first, last in zip([0, *breaks.tolist()], [*breaks.tolist(), len(real)], strict=True):
+        if len(found) < MOST_PHASES:
+            found += _phase_groups(sorted(real[first:last]), most_phases)
+    if not found and breaks.size:
+        large = 0.3 * float(np.percentile(sizes, 90))
+        found = _phase_groups(sorted(burst for burst in real if burst.size >= large), most_phases)
     return found
 
 

@@ -105,7 +105,10 @@ def _frames(paths: list[str], begin: Moment | None, end: Moment | None, host: st
             source = open_source(path, host=host)
             if host and isinstance(source, Recording) and host not in source.hosts:
                 raise SourceError(f"{path}: no host {host}: it holds {', '.join(source.hosts) or 'nothing yet'}")
-            parts.append(load(source, tables=TABLES, hosts=[host] if host else None))
+            part = load(source, tables=TABLES, hosts=[host] if host else None)
+            if len(part.states) and (part.states["state"] == "failed").all():
+                raise SourceError(f"{path}: nothing in it could be read as a file of LNet or Lustre")
+            parts.append(part)
             failed += [str(problem) for problem in getattr(source, "problems", ())]
             _tell([str(note) for note in getattr(source, "notes", ())])
         except LnetstatError as error:

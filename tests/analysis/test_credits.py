@@ -1,0 +1,155 @@
+"""Use of credits row by row: grades, numbers, when, resets, interval minima; never summed over CPTs."""
+
+import numpy as np
+import pytest
+
+from lnetstat.analysis import analyze
+from lnetstat.analysis.credits import Row, credit_use, measure
+from lnetstat.frames import load
+from lnetstat.model import Severity, Snapshot, State
+
+BEGIN_NS = 1_795_176_000_000_000_000
+HEADER = "nid                      refs state  last   max   rtr   min    tx   min queue\n"
+
+
+class Held:
+    """A source of given snapshots."""
+
+    def __init__(self, snapshots):
+        self._snapshots = snapshots
+
+    def snapshots(self):
+        yield from self._snapshots
+
+
+def snap(name, tick, text, *, host="rtr", flags=(), state=State.OK, errno=0):
+    return Snapshot(name, host, BEGIN_NS + tick * 1_000_000_000, None, 0, state, errno, frozenset(flags), text)
+
+
+def peer(nid, limit, rtr, rtr_min, tx, tx_min, queue=0, state="up"):
+    return f"{nid:<24} 1 {state:>5} -1 {limit} {rtr} {rtr_min} {tx} {tx_min} {queue}\n"
+
+
+def peers(rows, **options):
+    """Return frames of `peers` from rows per tick: {tick: text of rows}."""
+    return load(Held([snap("peers", tick, HEADER + text, **options) for tick, text in enumerate(rows)]))
+
+
+def row(tx, low, limit=8, step=1.0, windowed=False):
+    size = len(tx)
+    return Row(
+        "rtr",
+        "peer_credits",
+        "peers",
+        "10.0.0.1@tcp",
+        0,
+        1000 + step * np.arange(size),
+        np.array(tx),
+        np.array(low),
+        np.full(size, limit),
+        np.full(size, windowed),
+        None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("tx", "low", "grade"),
+    [
+        ([8] * 400, [0] * 400, "never"),
+        ([8] * 400, [8] * 200 + [-4] * 200, "touched"),
+        ([8] * 300 + [-4] + [8] * 99, [8] * 300 + [-4] * 100, "intermittent"),
+        ([8] * 300 + [-4] * 2 + [8] * 98, [8] * 300 + [-4] * 100, "sustained"),
+        (([8] * 9 + [-4]) * 40, [8] * 9 + [-4] * 391, "sustained"),
+    ],
+)
+def test_grades(tx, low, grade):
+    assert measure(row(tx, low)).grade == grade
+
+
+def test_numbers_of_a_row():
+    use = measure(row([8] * 50 + [-2] * 25 + [3] * 25, [8] * 50 + [-7] * 50))
+    assert (use.limit, use.low_water, use.required_peak, use.waiting_max) == (8, -7, 15, 7)
+    assert use.fraction_time_oversubscribed == pytest.approx(0.25)
+    assert use.required_p99 == 10
+    assert use.spell_max_s == pytest.approx(24)
+    assert use.first_low_ns == 1050 * 10**9
+    assert use.last_low_ns == 1074 * 10**9
+    assert not use.low_at_start
+
+
+def test_a_low_mark_from_before_the_record_has_no_time():
+    use = measure(row([8] * 10, [-5] * 10))
+    assert (use.grade, use.first_low_ns, use.low_at_start) == ("touched", None, True)
+
+
+def test_a_mark_that_rises_is_a_reset():
+    assert measure(row([8] * 20, [-5] * 10 + [8] * 10)).resets == 1
+
+
+def test_interval_minima_count_windows_and_are_no_resets():
+    use = measure(row([8] * 40, [-5, 8, 8, 8] * 10, windowed=True))
+    assert use.fraction_windows == pytest.approx(0.25)
+    assert use.resets == 0
+    assert use.first_low_ns == 1000 * 10**9
+    assert not use.low_at_start
+
+
+def test_time_weights_beat_the_number_of_samples():
+    uneven = row([-1, 8, 8], [-1, -1, -1])._replace(time_s=np.array([0.0, 1.0, 5.0]))
+    assert measure(uneven).fraction_time_oversubscribed < 0.2
+
+
+def test_routed_peers_without_credits_of_their_own_are_left_out():
+    frames = peers([peer("10.9.0.1@tcp1", 0, 0, 0, 0, 0) + peer("10.1.0.1@tcp", 8, 8, 8, 8, 2)] * 5)
+    used, _ = credit_use(frames, {})
+    assert {use.subject for use in used} == {"10.1.0.1@tcp"}
+
+
+def test_rows_of_one_nid_are_kept_apart():
+    twice = peer("10.1.0.1@tcp", 8, 8, 8, 8, 8) + peer("10.1.0.1@tcp", 8, 8, 8, -3, -3)
+    used, _ = credit_use(peers([twice] * 10), {})
+    assert [(use.row, use.low_water) for use in used if use.grade != "never"] == [(1, -3)]
+
+
+def test_the_starved_peer_is_named_and_the_others_counted():
+    rows = [
+        "".join(peer(f"10.1.0.{n}@tcp", 8, 8, 8, 8, -1) for n in range(2, 90)) + peer("10.1.0.1@tcp", 8, 8, 8, 8 if tick < 30 else -6, -40)
+        for tick in range(60)
+    ]
+    findings = [each for each in analyze(peers(rows)).findings if each.kind == "oversubscribed_peers"]
+    assert len(findings) == 1
+    assert findings[0].severity is Severity.CRITICAL
+    assert findings[0].subject == "peer 10.1.0.1@tcp on rtr"
+    assert "40 messages waited beyond its 8 peer credits" in findings[0].message
+    assert "88 other peers ran out too (88 touched)" in findings[0].message
+
+
+def test_what_ran_out_first_is_told_with_its_time():
+    pools = "pages count credits min\n0 512 512 512\n1 64 {} {}\n256 32 32 32\n"
+    snaps = []
+    for tick in range(40):
+        low = 64 if tick < 20 else -9
+        tx = 8 if tick < 10 else -5
+        snaps.append(snap("peers", tick, HEADER + peer("10.2.0.1@tcp1", 8, 8, 8, tx, min(tx, 8))))
+        snaps.append(snap("buffers", tick, pools.format(low, low)))
+    analysis = analyze(load(Held(snaps)))
+    (first,) = [each for each in analysis.findings if each.kind == "first_exhausted"]
+    assert first.evidence["resource"] == "peer_credits"
+    assert first.begin_ns == BEGIN_NS + 10 * 10**9
+    assert "buffers only after that" in first.message
+    (pool,) = [each for each in analysis.findings if each.kind == "oversubscribed_buffers"]
+    assert "router buffer pool small on rtr: 9 messages waited beyond its 64 buffers" in pool.message
+
+
+def test_no_credits_used_up_is_no_finding():
+    analysis = analyze(peers([peer("10.1.0.1@tcp", 8, 8, 8, 7, 3)] * 30))
+    assert not [each for each in analysis.findings if each.kind.startswith("oversubscribed") or each.kind == "first_exhausted"]
+    assert analysis.credits.required_peak == 5
+
+
+def test_the_worst_rows_are_there_for_drawing():
+    rows = "".join(peer(f"10.1.0.{n}@tcp", 8, 8, 8, 8, -n) for n in range(1, 30))
+    drawn = [each for each in analyze(peers([rows] * 10)).credit_series if each.resource == "peer_credits"]
+    assert drawn[0].subject == "10.1.0.29@tcp"
+    assert drawn[0].time_s.shape == drawn[0].credits.shape == drawn[0].credits_min.shape == drawn[0].queue_bytes.shape == (10,)
+    assert len(drawn) < 10

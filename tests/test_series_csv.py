@@ -1,0 +1,68 @@
+"""CSV series are read, plain or compressed; what is wrong is told with file and line."""
+
+import gzip
+
+import pytest
+
+from lnetstat import series_csv
+from lnetstat.errors import LnetstatError
+
+
+def written(folder, data, name="a.csv"):
+    path = folder / name
+    path.write_bytes(data if isinstance(data, bytes) else data.encode())
+    return str(path)
+
+
+def test_columns_come_back_as_numbers_and_empty_cells_as_missing(tmp_path):
+    table = series_csv.load(written(tmp_path, "time,value,ping_rate,source,comment\n1.5,10,,a,x\n2.5,-3,4,b,y\n"))
+    assert list(table) == ["time", "value", "ping_rate", "source"]
+    assert table["value"].tolist() == [10, -3]
+    assert table["ping_rate"].isna().tolist() == [True, False]
+
+
+@pytest.mark.parametrize("text", ["time,value\r\n1,2\r\n3,4\r\n", "time, value\n1, 2\n3, 4", "\ufefftime,value\n1,2\n3,4\n"])
+def test_other_line_ends_spaces_and_marks_are_fine(tmp_path, text):
+    assert series_csv.load(written(tmp_path, text))["value"].tolist() == [2, 4]
+
+
+def test_gzip_is_read_whatever_the_name(tmp_path):
+    assert len(series_csv.load(written(tmp_path, gzip.compress(b"time,value\n1,2\n"), "x.csv"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        ("", "empty"),
+        ("\n\n", "empty"),
+        ("a,b\n1,2\n", "line 1: 'a,b': expected column names with time and value"),
+        ("time,time,value\n1,2,3\n", "time stands there twice"),
+        ("time,value\n", "no samples"),
+        ("time,value\n1,2\n2,x\n", "line 3: value is 'x': expected a number"),
+        ("time,value\n1,2\n2,3,4\n", "line 3: '2,3,4': expected 2 columns, found 3"),
+        ("time,value\n,2\n", "line 2: no time"),
+        ("time,value\n1700000000000000000,2\n", "milli- or nanoseconds"),
+        (b"\x00\x01\x02time,value\n", "binary data"),
+        (gzip.compress(b"time,value\n1,2\n")[:-9], "damaged gzip"),
+    ],
+)
+def test_bad_files_are_told_in_one_line(tmp_path, data, told):
+    path = written(tmp_path, data)
+    with pytest.raises(LnetstatError) as caught:
+        series_csv.load(path)
+    message = str(caught.value)
+    assert told in message
+    assert path in message
+    assert "\n" not in message
+
+
+def test_a_missing_file_is_told(tmp_path):
+    with pytest.raises(LnetstatError, match="No such file"):
+        series_csv.load(str(tmp_path / "none.csv"))
+
+
+def test_a_series_is_known_by_name_or_first_line(tmp_path):
+    assert series_csv.looks_like_series("x.csv.gz")
+    assert series_csv.looks_like_series(written(tmp_path, "time,value\n1,2\n", "series"))
+    assert not series_csv.looks_like_series(written(tmp_path, "nid refs state\n", "peers"))
+    assert not series_csv.looks_like_series(str(tmp_path))
