@@ -53,17 +53,6 @@ def drawn(time_s: FloatArray, values: FloatArray, buckets: int, keep: Sequence[I
     return np.insert(time_s[chosen], after, middle), np.insert(values[chosen], after, np.nan)
 
 
-def merged(intervals: Sequence[Interval], least_s: float) -> list[Interval]:
-    """Return the intervals in time order, those closer than `least_s` (a pixel) made one, so that shading stays small."""
-    joined: list[Interval] = []
-    for begin, end in sorted(intervals):
-        if joined and begin - joined[-1][1] < least_s:
-            joined[-1] = (joined[-1][0], max(joined[-1][1], end))
-        else:
-            joined.append((begin, end))
-    return joined
-
-
 def _gaps(time_s: FloatArray) -> IntArray:
     """Return the indices, ascending, of the points after which samples are missing; only the longest gaps where there are many."""
     steps = np.diff(time_s)

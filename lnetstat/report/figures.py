@@ -78,14 +78,14 @@ def pictures(analysis: Analysis, *, buckets: int = 700) -> tuple[Picture, ...]:
 def _throughput(analysis: Analysis, view: View) -> Picture:
     signals = ranked(analysis, "throughput")
     panels = [_signal_panel(signal, "blue", _bands(("orange", dips_of(analysis, signal)))) for signal in signals[:MOST_PANELS]]
-    marked = any(panel.bands for panel in panels)
+    marked = _shaded(panels)
     return Picture(
         "throughput",
         "Throughput, with incidents marked",
         "Dead time shows as brief dips that come again and again (Fig. 2 of the paper)."
-        + ("" if marked or not panels else " No dips were found to mark."),
+        + ("" if any(panel.bands for panel in panels) else " No dips were found to mark."),
         _used_keys(Key("blue", "line", "throughput"), Key("orange", "band", "incident: dip of throughput"), marked=marked),
-        _not_drawn(len(signals), "throughput signal"),
+        (*_not_shaded(panels, "incident"), *_not_drawn(len(signals), "throughput signal")),
         "No throughput in this recording: neither bytes routed or sent (lnet stats) nor bytes or requests served (obdfilter, ost_io).",
         _figure(panels, view),
     )
@@ -103,7 +103,7 @@ def _io_and_pings(analysis: Analysis, view: View) -> Picture:
             panels.insert(0, _signal_panel(served, "blue", bursts))
         else:
             notes = ("No ost_io requests, bytes or messages in this recording to compare the pings with.",)
-    marked = any(panel.bands for panel in panels)
+    marked = _shaded(panels)
     keys = (
         *((Key("blue", "line", "requests or bytes"),) if served else ()),
         Key("vermillion", "line", "pings (obd_ping)"),
@@ -114,7 +114,7 @@ def _io_and_pings(analysis: Analysis, view: View) -> Picture:
         "Requests served, against pings",
         "When pings are the cause, requests served fall in the moment in which pings come (Fig. 3 of the paper).",
         _used_keys(*keys, marked=marked),
-        (*notes, *_burst_words(analysis, pings=True)),
+        (*notes, *_burst_words(analysis, pings=True), *_not_shaded(panels, "burst")),
         "No ping counters in this recording (obd_ping of ost, mdt and mgs on a server, of osc and mdc on a client).",
         _figure(panels, view),
     )
@@ -123,13 +123,13 @@ def _io_and_pings(analysis: Analysis, view: View) -> Picture:
 def _messages(analysis: Analysis, view: View) -> Picture:
     signals = ranked(analysis, "messages")
     panels = [_signal_panel(signal, "green", _bands(("purple", signal.incidents))) for signal in signals[:MOST_PANELS]]
-    marked = any(panel.bands for panel in panels)
+    marked = _shaded(panels)
     return Picture(
         "messages",
         "Messages per second, with bursts marked",
         "A router counts messages whatever they carry: ping floods stand out as short peaks of route_count.",
         _used_keys(Key("green", "line", "messages"), Key("purple", "band", "burst of messages"), marked=marked),
-        (*_burst_words(analysis, pings=False), *_not_drawn(len(signals), "message signal")),
+        (*_burst_words(analysis, pings=False), *_not_shaded(panels, "burst"), *_not_drawn(len(signals), "message signal")),
         "No message counters in this recording (file stats of LNet), or no message was counted.",
         _figure(panels, view),
     )
@@ -148,7 +148,7 @@ def _peers(analysis: Analysis, view: View) -> Picture:
     series = credits_of(analysis, "peer_credits", "peer_router_credits")
     series = [each for each in series if each.resource == "peer_credits" or lowest_of(each) < 0]
     once = any(each.resource == "peer_credits" for each in analysis.credit_series)
-    dips = analysis.dead_time.incidents
+    panels = [_credit_panel(each, _bands(("orange", analysis.dead_time.incidents))) for each in series[:MOST_PANELS]]
     return Picture(
         "peers",
         "Peer credits of the worst peers",
@@ -158,13 +158,13 @@ def _peers(analysis: Analysis, view: View) -> Picture:
             Key("vermillion", "dash", "low-water mark (min)"),
             Key("gray", "dash", "limit; thin line: zero"),
             Key("orange", "band", "incident: dip of throughput"),
-            marked=bool(dips),
+            marked=_shaded(panels),
         ),
-        _not_drawn(len(series), "peer"),
+        (*_not_shaded(panels, "incident"), *_not_drawn(len(series), "peer")),
         "Each peer was read only once, which makes no curve: the table below has the credits."
         if once
         else "No peer credits in this recording (file peers of LNet), or no peer that has any.",
-        _figure([_credit_panel(each, _bands(("orange", dips))) for each in series[:MOST_PANELS]], view),
+        _figure(panels, view),
     )
 
 
@@ -301,6 +301,18 @@ def _close_panels(analysis: Analysis, begin_s: float, end_s: float) -> list[Pane
     peers = credits_of(analysis, "peer_credits")
     panels += [_credit_panel(each, _bands(("orange", analysis.dead_time.incidents))) for each in peers[:1]]
     return [panel.between(begin_s, end_s) for panel in panels]
+
+
+def _shaded(panels: Sequence[Panel]) -> bool:
+    return any(band.shaded for panel in panels for band in panel.bands)
+
+
+def _not_shaded(panels: Sequence[Panel], noun: str) -> tuple[str, ...]:
+    """Return a note where intervals are too many to be shaded."""
+    most = max((len(band.intervals) for panel in panels for band in panel.bands if not band.shaded), default=0)
+    if not most:
+        return ()
+    return (f"{plural(most, noun)} lie too close to be shaded at this scale: see the close-up of {CLOSE_UP_CYCLES} cycles.",)
 
 
 def _not_drawn(count: int, noun: str) -> tuple[str, ...]:

@@ -54,7 +54,7 @@ def _drawn(analysis: Analysis) -> tuple[tuple[Picture, ...], Markup]:
     """Return the pictures and their data, drawn as finely as the size of a page that one can mail allows."""
     for buckets in BUCKETS:
         drawn = pictures(analysis, buckets=buckets)
-        data = _data({each.slug: _figure(each.figure, each.linked) for each in drawn if each.figure is not None})
+        data = inert_json({each.slug: _figure(each.figure, each.linked) for each in drawn if each.figure is not None})
         if len(data) <= MOST_DATA_BYTES:
             break
     return drawn, data
@@ -93,7 +93,7 @@ def _figure(figure: Any, linked: bool) -> dict[str, Any]:
     return {"data": content["data"], "layout": content["layout"], "linked": linked}
 
 
-def _data(content: dict[str, Any]) -> Markup:
+def inert_json(content: dict[str, Any]) -> Markup:
     """Return JSON that is inert inside a script element."""
     text = json.dumps(content, separators=(",", ":"), ensure_ascii=True)
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))  # noqa: S704  # escaped just now

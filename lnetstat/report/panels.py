@@ -11,7 +11,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from lnetstat.analysis.results import FloatArray, Interval
-from lnetstat.report.decimate import drawn, merged
+from lnetstat.report.decimate import drawn
 from lnetstat.report.words import cut
 
 # Okabe and Ito's palette: told apart by everybody, and readable on white and on near black.
@@ -25,7 +25,7 @@ COLOURS = {
     "gray": "#808080",
 }
 PANEL_PX, BETWEEN_PX, TOP_PX, BOTTOM_PX = 150, 34, 24, 44
-MOST_BANDS = 1500
+MOST_SHADED = 400  # intervals: more would be less than 3 pixels apart, and all would look shaded
 
 
 class View(NamedTuple):
@@ -48,10 +48,15 @@ class Line(NamedTuple):
 
 
 class Band(NamedTuple):
-    """Times that are shaded over the whole height of a panel."""
+    """Times that are shaded over the whole height of a panel, unless they are too many; their lowest values are kept in any case."""
 
     colour: str
     intervals: tuple[Interval, ...]
+
+    @property
+    def shaded(self) -> bool:
+        """Whether it is drawn."""
+        return len(self.intervals) <= MOST_SHADED
 
 
 class Level(NamedTuple):
@@ -155,7 +160,8 @@ def _add_panel(figure: go.Figure, panel: Panel, number: int, domain: tuple[float
         time_s, values = drawn(line.time_s, line.values, view.buckets, keep)
         figure.add_trace(_line_trace(line, time_s * unit, values, main))
     for band in panel.bands:
-        figure.add_trace(_band_trace(band, over, unit, view))
+        if band.shaded:
+            figure.add_trace(_band_trace(band, over, unit))
     for level in panel.levels:
         _add_level(figure, level, main)
     layout = {
@@ -210,13 +216,11 @@ def _line_trace(line: Line, x: FloatArray, y: FloatArray, axis: str) -> go.Scatt
     )
 
 
-def _band_trace(band: Band, axis: str, unit: float, view: View) -> go.Scatter:
+def _band_trace(band: Band, axis: str, unit: float) -> go.Scatter:
     """One polygon per interval. Its outline keeps a single second visible in a week, but many of them must not hide the curve."""
-    intervals = list(band.intervals)
-    if len(intervals) > MOST_BANDS:
-        intervals = merged(intervals, (view.end_s - view.begin_s) / view.buckets)
-    x = np.array([[begin, begin, end, end, np.nan] for begin, end in intervals], dtype=np.float64).ravel() * unit
-    y = np.tile(np.array([0, 1, 1, 0, np.nan], dtype=np.float32), len(intervals))
+    corners = [[begin, begin, end, end, np.nan] for begin, end in band.intervals]
+    x = np.array(corners, dtype=np.float64).ravel() * unit
+    y = np.tile(np.array([0, 1, 1, 0, 0], dtype=np.int8), len(corners))
     return go.Scatter(
         x=x,
         y=y,
@@ -224,7 +228,7 @@ def _band_trace(band: Band, axis: str, unit: float, view: View) -> go.Scatter:
         mode="lines",
         fill="toself",
         fillcolor=_faint(COLOURS[band.colour]),
-        line={"color": _faint(COLOURS[band.colour], round(min(0.5, 30 / max(1, len(intervals))), 3)), "width": 1},
+        line={"color": _faint(COLOURS[band.colour], round(min(0.5, 30 / max(1, len(corners))), 3)), "width": 1},
         hoverinfo="skip",
     )
 

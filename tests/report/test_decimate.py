@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lnetstat.report.decimate import MOST_GAPS, decimate, drawn, merged
+from lnetstat.report.decimate import MOST_GAPS, decimate, drawn
 
 
 def day_with_dips(period_s: float = 25.0) -> tuple[np.ndarray, np.ndarray, list[tuple[float, float]]]:
@@ -79,7 +79,3 @@ def test_what_is_not_finite_is_not_drawn():
     shown, values = drawn(np.arange(4.0), np.array([1.0, np.nan, np.inf, 2.0]), 100)
     assert shown.tolist() == [0.0, 3.0]
     assert values.tolist() == [1.0, 2.0]
-
-
-def test_intervals_closer_than_a_pixel_become_one():
-    assert merged([(10.0, 11.0), (0.0, 1.0), (1.5, 2.0), (1.6, 1.7)], 1.0) == [(0.0, 2.0), (10.0, 11.0)]

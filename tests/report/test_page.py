@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from plotly.offline import get_plotlyjs
 
-from lnetstat.report.html import page
+from lnetstat.report.html import inert_json, page
 
 MOST_BYTES = 6_000_000
 LOADING = {"src", "srcset", "href", "xlink:href", "data", "action", "formaction", "poster", "background", "ping", "manifest"}
@@ -85,8 +85,9 @@ def test_plotly_is_there_exactly_once_and_the_page_stays_small(analysis_of):
     assert len(text.encode()) < MOST_BYTES
 
 
-def test_a_noisy_week_of_many_hosts_still_can_be_mailed(analysis_of):
-    parts = [analysis_of(length_s=7 * 86_400.0, host=f"oss{n:03}.example.org") for n in range(4)]
+@pytest.mark.parametrize("hours", [3, 9, 7 * 24])
+def test_noise_of_many_hosts_over_any_time_still_can_be_mailed(analysis_of, hours):
+    parts = [analysis_of(length_s=hours * 3600.0, host=f"oss{n:03}.example.org") for n in range(4)]
     noise = np.random.default_rng(1)
     signals = [each._replace(rate=noise.random(each.rate.size)) for part in parts for each in part.signals]
     rows = [each for part in parts for each in part.credit_series]
@@ -102,6 +103,13 @@ def test_a_noisy_week_of_many_hosts_still_can_be_mailed(analysis_of):
     assert len(text.encode()) < MOST_BYTES
     assert len(data_of(Page(text))) == 7
     assert "800 more rows not shown" in text
+    assert "incidents lie too close to be shaded" in text
+
+
+def test_json_in_the_page_cannot_end_its_element():
+    text = inert_json({"a": "</script><!--<script>&amp;\u2028\udcff"})
+    assert not set("<>&\u2028") & set(text)
+    assert json.loads(text) == {"a": "</script><!--<script>&amp;\u2028\udcff"}
 
 
 def test_the_policy_lets_just_these_scripts_run_and_nothing_be_fetched(analysis_of):
