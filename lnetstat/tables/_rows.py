@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from lnetstat.errors import ParseError, shown
-from lnetstat.model import Problem
+from lnetstat.model import Parsed, Problem
 
 _NUMBER = re.compile(r"-?[0-9]+\Z", re.ASCII)
 _HOST = r"[0-9A-Za-z.:_-]{1,60}"
@@ -55,6 +55,31 @@ def read_table(table: str, text: str, layouts: Sequence[Layout], starts_row: Cal
     if rows and not complete and body and rows[-1][0] == first_line + body[-1][0] - 1:
         problems.append(Problem(rows[-1][0], shown(" ".join(rows[-1][1])), CUT))
     return TableText(layout, extra, found is not None, rows, problems)
+
+
+def parse_table(
+    table: str,
+    text: str,
+    layouts: Sequence[Layout],
+    starts_row: Callable[[str], bool],
+    make_row: Callable[[list[str], Layout, tuple[str, ...], int], Any],
+    expected: str,
+    first_line: int = 1,
+) -> Parsed:
+    """Parse a whole text. `make_row(words, layout, extra names, number)` gives a row, or ValueError for a bad one, which becomes a problem.
+
+    `number`: how many rows with the same first word stood before. The fact `header` is "missing" where the width of a row had to tell.
+    """
+    found = read_table(table, text, layouts, starts_row, first_line)
+    numbers = numbered([words[0] for _, words in found.rows])
+    rows, problems = [], found.problems
+    for (line, words), number in zip(found.rows, numbers, strict=True):
+        try:
+            rows.append(make_row(words, found.layout, found.extra, number))
+        except ValueError:
+            problems.append(Problem(line, shown(" ".join(words)), expected))
+    facts: dict[str, int | str] = {} if found.header_seen else {"header": "missing"}
+    return Parsed(tuple(rows), found.layout.name, facts, tuple(sorted(problems)))
 
 
 def _lines(text: str) -> list[tuple[int, str]]:

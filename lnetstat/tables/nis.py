@@ -11,9 +11,8 @@ which already own a peer credit wait for a credit of the NI (lnet_debugfs.c: pro
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from lnetstat.errors import shown
-from lnetstat.model import Column, Parsed, Problem, Reduce, Semantics, Table
-from lnetstat.tables._rows import Layout, extra_of, integer, is_nid, numbered, read_table
+from lnetstat.model import Column, Parsed, Reduce, Semantics, Table
+from lnetstat.tables._rows import Layout, extra_of, integer, is_nid, parse_table
 
 SIX = Layout("nis of Lustre 1.6-1.8.1 (6 columns)", ("nid", "refs", "peer", "max", "tx", "min"))
 NINE = Layout("nis of Lustre 1.8.2-2.17 (9 columns)", ("nid", "status", "alive", "refs", "peer", "rtr", "max", "tx", "min"))
@@ -35,19 +34,10 @@ class NisRow(NamedTuple):
 
 def parse(text: str) -> Parsed:
     """Parse a whole `nis` text; ParseError when neither its header nor any row can be recognised."""
-    found = read_table("nis", text, (NINE, SIX), is_nid)
-    numbers = numbered([words[0] for _, words in found.rows])
-    rows, problems = [], found.problems
-    for (line, words), number in zip(found.rows, numbers, strict=True):
-        try:
-            rows.append(_row(words, number, found.layout, found.extra))
-        except ValueError:
-            problems.append(Problem(line, shown(" ".join(words)), "NID, status up or down, and signed whole numbers"))
-    facts: dict[str, int | str] = {} if found.header_seen else {"header": "missing"}
-    return Parsed(tuple(rows), found.layout.name, facts, tuple(sorted(problems)))
+    return parse_table("nis", text, (NINE, SIX), is_nid, _row, "NID, status up or down, and signed whole numbers")
 
 
-def _row(words: list[str], number: int, layout: Layout, extra: tuple[str, ...]) -> NisRow:
+def _row(words: list[str], layout: Layout, extra: tuple[str, ...], number: int) -> NisRow:
     if not is_nid(words[0]):
         raise ValueError(words[0])
     more = extra_of(extra, words[len(layout.words) :])

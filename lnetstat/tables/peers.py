@@ -12,9 +12,8 @@ credits of their own and are never exhausted.
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from lnetstat.errors import shown
-from lnetstat.model import Column, Parsed, Problem, Reduce, Semantics, Table
-from lnetstat.tables._rows import Layout, extra_of, integer, is_nid, numbered, read_table
+from lnetstat.model import Column, Parsed, Reduce, Semantics, Table
+from lnetstat.tables._rows import Layout, extra_of, integer, is_nid, parse_table
 
 NINE = Layout("peers of Lustre 1.6-2.0 (9 columns)", ("nid", "refs", "state", "max", "rtr", "min", "tx", "min", "queue"))
 TEN = Layout("peers of Lustre 2.1-2.17 (10 columns)", ("nid", "refs", "state", "last", "max", "rtr", "min", "tx", "min", "queue"))
@@ -38,22 +37,11 @@ class PeersRow(NamedTuple):
 
 def parse(text: str) -> Parsed:
     """Parse a whole `peers` text; ParseError when neither its header nor any row can be recognised."""
-    fast = _parse_regular(text)
-    if fast is not None:
-        return fast
-    found = read_table("peers", text, (TEN, NINE), is_nid)
-    numbers = numbered([words[0] for _, words in found.rows])
-    rows, problems = [], found.problems
-    for (line, words), number in zip(found.rows, numbers, strict=True):
-        try:
-            rows.append(_row(words, number, found.layout, found.extra))
-        except ValueError:
-            problems.append(Problem(line, shown(" ".join(words)), "NID, refs, state and signed whole numbers"))
-    facts: dict[str, int | str] = {} if found.header_seen else {"header": "missing"}
-    return Parsed(tuple(rows), found.layout.name, facts, tuple(sorted(problems)))
+    regular = _parse_regular(text)
+    return regular or parse_table("peers", text, (TEN, NINE), is_nid, _row, "NID, refs, state and signed whole numbers")
 
 
-def _row(words: list[str], number: int, layout: Layout, extra: tuple[str, ...]) -> PeersRow:
+def _row(words: list[str], layout: Layout, extra: tuple[str, ...], number: int) -> PeersRow:
     if not is_nid(words[0]) or words[2] not in STATES:
         raise ValueError(words[0])
     width = len(layout.words)

@@ -10,9 +10,8 @@ expired stands near 1.8e19 and is read as the negative number it is; `NA` is Non
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from lnetstat.errors import shown
-from lnetstat.model import Column, Parsed, Problem, Reduce, Semantics, Table
-from lnetstat.tables._rows import Layout, extra_of, integer, is_nid, read_table
+from lnetstat.model import Column, Parsed, Reduce, Semantics, Table
+from lnetstat.tables._rows import Layout, extra_of, integer, is_nid, parse_table
 
 SIX = Layout("routers of Lustre 1.6-1.8.1 (6 columns)", ("ref", "rtr_ref", "alive_cnt", "state", "last_ping", "router"))
 NINE = Layout(
@@ -41,36 +40,28 @@ def _is_number(word: str) -> bool:
 
 def parse(text: str) -> Parsed:
     """Parse a whole `routers` text; ParseError when neither its header nor any row can be recognised."""
-    found = read_table("routers", text, (NINE, SIX, FOUR), _is_number)
-    rows, problems = [], found.problems
-    for line, words in found.rows:
-        try:
-            rows.append(_row(words, found.layout, found.extra))
-        except ValueError:
-            problems.append(Problem(line, shown(" ".join(words)), f"the columns {' '.join(found.layout.words)}"))
-    facts: dict[str, int | str] = {} if found.header_seen else {"header": "missing"}
-    return Parsed(tuple(rows), found.layout.name, facts, tuple(sorted(problems)))
+    return parse_table("routers", text, (NINE, SIX, FOUR), _is_number, _row, "the router's NID, its state, and numbers")
 
 
-def _row(words: list[str], layout: Layout, extra: tuple[str, ...]) -> RoutersRow:
+def _row(words: list[str], layout: Layout, extra: tuple[str, ...], number: int) -> RoutersRow:
     value = dict(zip(layout.words, words, strict=False))
     state = value.get("state") or value["alive"]
     if not is_nid(value["router"]) or state not in ("up", "down", "NA"):
         raise ValueError(value["router"])
 
-    def number(name: str) -> int | None:
+    def optional(name: str) -> int | None:
         return integer(value[name]) if name in value else None
 
     return RoutersRow(
         value["router"],
         integer(value["ref"]),
         integer(value["rtr_ref"]),
-        number("alive_cnt"),
+        optional("alive_cnt"),
         state,
-        number("last_ping"),
-        number("ping_sent"),
+        optional("last_ping"),
+        optional("ping_sent"),
         _deadline(value.get("deadline")),
-        number("down_ni"),
+        optional("down_ni"),
         extra_of(extra, words[len(layout.words) :]),
     )
 

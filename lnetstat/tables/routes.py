@@ -13,9 +13,8 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from lnetstat.errors import ParseError, shown
-from lnetstat.model import Column, Parsed, Problem, Reduce, Semantics, Table
-from lnetstat.tables._rows import Layout, extra_of, integer, is_nid, read_table
+from lnetstat.model import Column, Parsed, Reduce, Semantics, Table
+from lnetstat.tables._rows import Layout, extra_of, integer, is_nid, parse_table
 
 FOUR = Layout("routes of Lustre 1.6-2.4 (4 columns)", ("net", "hops", "state", "router"))
 FIVE = Layout("routes of Lustre 2.5-2.17 (5 columns)", ("net", "hops", "priority", "state", "router"))
@@ -46,18 +45,10 @@ def parse(text: str) -> Parsed:
     body, first_line = (rest, 2) if routing else (text, 1)
     if routing and not rest.strip():
         return Parsed((), FIVE.name, facts | {"header": "missing"}, ())
-    found = read_table("routes", body, (FIVE, FOUR), _is_net, first_line)
-    if not found.header_seen:
-        facts["header"] = "missing"
-    rows: list[RoutesRow] = []
     seen: dict[tuple[str, str], int] = {}
-    problems = found.problems
-    for line, words in found.rows:
-        try:
-            rows.append(_row(words, found.layout, found.extra, seen))
-        except ValueError:
-            problems.append(Problem(line, shown(" ".join(words)), "net, hops, state up or down, and the router's NID"))
-    return Parsed(tuple(rows), found.layout.name, facts, tuple(sorted(problems)))
+    expected = "net, hops, state up or down, and the router's NID"
+    parsed = parse_table("routes", body, (FIVE, FOUR), _is_net, lambda *row: _row(row[0], row[1], row[2], seen), expected, first_line)
+    return parsed._replace(facts=facts | dict(parsed.facts))
 
 
 def _row(words: list[str], layout: Layout, extra: tuple[str, ...], seen: dict[tuple[str, str], int]) -> RoutesRow:
@@ -96,13 +87,6 @@ def looks_like(text: str) -> bool:
         return True
     words = tuple(lines[0].split()) if lines else ()
     return words[:5] == FIVE.words or words[:4] == FOUR.words
-
-
-def routing_of(parsed: Parsed) -> str:
-    """Return the fact `routing`; ParseError where the text did not tell."""
-    if "routing" not in parsed.facts:
-        raise ParseError("routes", 1, "", "'Routing enabled' or 'Routing disabled'")
-    return str(parsed.facts["routing"])
 
 
 table = Table(
