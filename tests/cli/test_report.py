@@ -65,6 +65,13 @@ def test_nothing_to_read_is_one_line_and_no_page(tmp_path: Path, capsys: pytest.
     assert list(tmp_path.iterdir()) == []
 
 
+def test_what_could_be_read_is_reported_and_the_rest_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "page.html"
+    assert run(["report", str(PINGS), str(tmp_path / "none"), "-o", str(path), "--begin", "-30s"]) == 3
+    assert path.stat().st_size > 4_000_000
+    assert capsys.readouterr().err.startswith(f"lnetstat: {tmp_path / 'none'}: ")
+
+
 def test_help_needs_no_plotly() -> None:
     code = "import sys; from lnetstat.cli import run; run(['report', '--help']); sys.exit('plotly' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0
