@@ -24,7 +24,9 @@ LUMPY_SCORE = 7.5  # a load in lumps (smoothed) is no random noise: few cycles m
 COINCIDENT_Z = 4.0
 GUIDING_Z = 5.0
 STRONG_STAT = 15.0  # a rejected phase this strong is subtracted before searching again
+TRUST_AFTER_SUBTRACTION = 0.8  # edges of a phase that is not quite regular remain and look like brief dips
 DEFAULT_PING_INTERVAL_S = 25.0
+WITH_MESSAGES = "coincides with bursts of messages"
 # Scores of the negatives of a synthetic set follow a Gumbel law with these parameters.
 GUMBEL_MODE, GUMBEL_SCALE = 4.4, 0.75
 
@@ -84,7 +86,10 @@ def dead_time(
         if length < 6 * interval or 4 * series.dt_s > interval:
             return _no_answer(label, _too_little(length, series.dt_s, interval), score)
         return DeadTime(*label, "none", "", False, False, score, false_alarm_probability(score))
-    return _measured(label, found, test, ping_rates, exact_periods_s)
+    measured = _measured(label, found, test, ping_rates, exact_periods_s)
+    if ping_rates is None and message_rates is not None and _with_bursts(measured, message_rates):
+        measured = measured._replace(reason=WITH_MESSAGES)
+    return measured
 
 
 def false_alarm_probability(score: float) -> float:
@@ -140,6 +145,7 @@ def _explain(
 def _blind(series: Normalised) -> tuple[Normalised, Found | None]:
     """Search without a hint; subtract up to two strong application phases on the way. Return (series less these, best find)."""
     best: Vetted | None = None
+    trust = 1.0
     for _ in range(3):
         sums = vetting.prefix_sums(series)
         vetted = _vetted(series, sums, folding.search(series))
@@ -149,7 +155,8 @@ def _blind(series: Normalised) -> tuple[Normalised, Found | None]:
         if strongest is None or (best is not None and best.passed and best.box.stat >= 0.8 * strongest.box.stat):
             break
         series = without_phase(series, strongest.box.period_s)
-    return series, _strict(series, best) if best is not None else None
+        trust = TRUST_AFTER_SUBTRACTION
+    return series, _strict(series, best._replace(score=trust * best.score)) if best is not None else None
 
 
 def _vetted(series: Normalised, sums: Prefix, candidates: list[Candidate]) -> list[Vetted]:
@@ -307,7 +314,7 @@ def _measured(
     return DeadTime(
         *label,
         verdict="recurrent" if recurrent else "detected",
-        reason="coincides with bursts of messages" if found.trigger == "messages" else "",
+        reason=WITH_MESSAGES if found.trigger == "messages" else "",
         detected=not recurrent,
         recurrent=recurrent,
         score=found.score,
@@ -331,6 +338,18 @@ def _measured(
         else None,
         incidents=incidents,
     )
+
+
+def _with_bursts(measured: DeadTime, message_rates: Rates) -> bool:
+    """Return True when most dips have a burst of messages at their onset; it is not said that the messages were pings."""
+    onsets = np.array([burst.begin_s for burst in pings.bursts_of(message_rates)[0]])
+    starts = np.array([start for start, _ in measured.incidents])
+    if onsets.size == 0 or starts.size == 0 or measured.period_s is None:
+        return False
+    slack = min(max(1.0, 1.5 * message_rates.dt_s, measured.duration_s or 0.0), 0.2 * measured.period_s)
+    nearest = np.abs(onsets[np.clip(np.searchsorted(onsets, starts), 0, onsets.size - 1)] - starts)
+    before = np.abs(onsets[np.clip(np.searchsorted(onsets, starts) - 1, 0, onsets.size - 1)] - starts)
+    return bool((np.minimum(nearest, before) <= slack).mean() > 0.7)
 
 
 def _cause(

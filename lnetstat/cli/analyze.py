@@ -151,9 +151,10 @@ def _finding(finding: Finding, with_advice: bool) -> str:
 
 
 def _wrapped(text: str, indent: str, first: str | None = None) -> str:
+    whole = printable(text).replace(" %", "\0%")  # a number and its % stay on one line
     return textwrap.fill(
-        printable(text), WIDTH, initial_indent=indent if first is None else first, subsequent_indent=indent, break_on_hyphens=False
-    )
+        whole, WIDTH, initial_indent=indent if first is None else first, subsequent_indent=indent, break_on_hyphens=False
+    ).replace("\0", " ")
 
 
 def _incidents(analysis: Analysis) -> str:

@@ -238,3 +238,13 @@ def test_cases_of_the_challenge(case):
     if truth["detected"]:
         assert found.period_s == pytest.approx(truth["period_s"], rel=5e-3)
         assert found.cause in (truth["cause"], "unknown")
+
+
+def test_bursts_of_messages_at_the_dips_are_told_but_not_called_pings():
+    time, value, onsets = series(seconds=1800, dt=0.5)
+    edges = np.append(time[0] - 0.5, time)
+    bursts = rates.from_rate(time, 100 + np.histogram(np.repeat(onsets, 900) + 0.1, edges)[0] / np.diff(edges))
+    found = verdict(time, value, message_rates=bursts)
+    assert (found.detected, found.cause) == (True, "unknown")
+    assert "bursts of messages" in found.reason
+    assert verdict(time, value, message_rates=rates.from_rate(time, np.full(time.size, 100.0))).reason == ""
