@@ -127,7 +127,6 @@ def _x_axis(begin: float, end: float, time_axis: bool, title: str, anchor: str) 
         "title": {"text": title, "standoff": 6},
         "gridcolor": "#d0d0d0",
         "zeroline": False,
-        "nticks": 8,
         "tickangle": 0,
     }
     if time_axis:
