@@ -2,10 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-
-def printable(text: str) -> str:
-    """Return the text with everything that a terminal would act on escaped."""
-    return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+from lnetstat.words import printable
 
 
 def aligned(rows: Iterable[Sequence[object]]) -> str:

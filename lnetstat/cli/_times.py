@@ -63,11 +63,3 @@ def window_ns(begin: Moment | None, end: Moment | None, data_end_ns: int | None)
     if begin_ns is not None and end_ns is not None and begin_ns >= end_ns:
         raise click.UsageError("--begin lies at or after --end: nothing would be read")
     return begin_ns, end_ns
-
-
-def iso(time_ns: int) -> str:
-    """Return the stamp as people read it: UTC, to the second; the bare number where the calendar ends."""
-    try:
-        return (_EPOCH_START + timedelta(seconds=time_ns // NS)).strftime("%Y-%m-%dT%H:%M:%SZ")
-    except OverflowError:
-        return f"{time_ns} ns"

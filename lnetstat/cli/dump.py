@@ -6,18 +6,18 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from typing import IO, Any
 
 import click
 
-from lnetstat.cli._text import aligned, printable
+from lnetstat.cli._text import aligned
 from lnetstat.cli._times import Moment, MomentType, window_ns
 from lnetstat.errors import LnetstatError, ParseError, SinkError, shown
 from lnetstat.model import Parsed, Problem, Snapshot, Source, State, Table
 from lnetstat.recording import Recording
 from lnetstat.sources import open_source
 from lnetstat.tables import foreign_tables, instance_of, parse, split, table_named
+from lnetstat.words import iso, printable
 
 READ = (State.OK, State.PARTIAL)
 
@@ -139,12 +139,6 @@ def _complain(line: str) -> None:
     click.echo(f"lnetstat: {printable(line)}", err=True)
 
 
-def iso_time(time_ns: int) -> str:
-    """Return epoch nanoseconds as ISO 8601 in UTC with all its digits."""
-    seconds, ns = divmod(time_ns, 1_000_000_000)
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{ns:09d}Z"
-
-
 def _row_dict(row: Any) -> dict[str, Any]:
     values: dict[str, Any] = row._asdict()
     extra = values.pop("extra", None)
@@ -164,7 +158,7 @@ class _TextWriter:
         if snapshot.errno:
             state += f": {os.strerror(snapshot.errno)}"
         click.echo(printable(f"{file.name}: {parsed.layout or 'not read'}, {len(parsed.rows)} rows{state}"))
-        click.echo(printable(f"  {snapshot.host} {iso_time(snapshot.time_ns)}" + "".join(f", {k} {v}" for k, v in parsed.facts.items())))
+        click.echo(printable(f"  {snapshot.host} {iso(snapshot.time_ns, 9)}" + "".join(f", {k} {v}" for k, v in parsed.facts.items())))
         if parsed.rows:
             names = [name for name in parsed.rows[0]._fields if name != "extra"]
             shown_names = [name for name in names if any(getattr(row, name) is not None for row in parsed.rows)]
@@ -183,7 +177,7 @@ class _JsonWriter:
         document = {
             "name": file.name,
             "host": file.snapshot.host,
-            "time": iso_time(file.snapshot.time_ns),
+            "time": iso(file.snapshot.time_ns, 9),
             "table": file.table.name if file.table else None,
             "instance": file.instance,
             "layout": file.parsed.layout,

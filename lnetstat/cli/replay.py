@@ -6,13 +6,14 @@ from typing import Protocol
 
 import click
 
-from lnetstat.cli._times import Moment, MomentType, iso, parse_moment, window_ns
+from lnetstat.cli._times import Moment, MomentType, parse_moment, window_ns
 from lnetstat.errors import SinkError, SourceError
 from lnetstat.model import Point, Snapshot
 from lnetstat.recording import Recording
 from lnetstat.reduce import Reducer
 from lnetstat.sinks.carbon import CarbonSink, parse_address
 from lnetstat.sources.replay import NS, ReplaySource, write_tree
+from lnetstat.words import iso
 
 CARBON_PATIENCE_S = 30.0
 

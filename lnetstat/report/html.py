@@ -18,7 +18,7 @@ from lnetstat.analysis.results import Analysis
 from lnetstat.report import rows
 from lnetstat.report.figures import Picture, pictures
 from lnetstat.report.method import METHOD
-from lnetstat.report.words import printable
+from lnetstat.words import printable
 
 DEFAULT_TITLE = "LNet report"
 BUCKETS = (700, 350, 175)

@@ -7,7 +7,7 @@ from lnetstat import __version__
 from lnetstat.analysis.results import Analysis
 from lnetstat.report import rows
 from lnetstat.report.method import METHOD
-from lnetstat.report.words import printable
+from lnetstat.words import printable
 
 WIDTH = 78
 # What would start markup inside a line; a "<" before a blank or a digit is only less-than.

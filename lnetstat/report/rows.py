@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 
 from lnetstat.analysis.results import Analysis, CreditUse, DeadTime, HostQuality
 from lnetstat.model import Finding
-from lnetstat.report.words import NOT_KNOWN, iso, measure, number, percent, plural, printable, seconds, yes_no
+from lnetstat.report.words import NOT_KNOWN, iso, measure, number, percent, plural, seconds, yes_no
+from lnetstat.words import printable
 
 MOST_CREDIT_ROWS = 200
 MOST_SIGNALS = 64

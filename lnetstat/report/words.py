@@ -5,20 +5,15 @@ None becomes "–" (not known or does not apply) and is never shown as zero. Sha
 
 import math
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from lnetstat import words
 from lnetstat.analysis import wording
+from lnetstat.words import printable
 
 NOT_KNOWN = "–"
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _BYTE_STEPS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _SHARES = {"fraction", "share", "depth", "cv"}
-
-
-def printable(text: str) -> str:
-    """Return the text with control characters, direction marks and undecodable bytes escaped, so that a name cannot act."""
-    return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def cut(text: str, length: int) -> str:
@@ -34,12 +29,7 @@ def iso(time_ns: int | None, digits: int = 0) -> str:
     """Return epoch nanoseconds in UTC as ISO 8601 with `digits` (0 to 6) decimals; the bare number where the calendar ends."""
     if time_ns is None:
         return NOT_KNOWN
-    seconds, rest_ns = divmod(time_ns, 1_000_000_000)
-    try:
-        text = (_EPOCH + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%S")
-    except OverflowError:
-        return f"{time_ns} ns"
-    return f"{text}.{rest_ns:09d}"[: len(text) + 1 + digits] + "Z" if digits else f"{text}Z"
+    return words.iso(time_ns, digits)
 
 
 def number(value: float | None) -> str:

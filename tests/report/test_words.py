@@ -2,7 +2,8 @@ import math
 
 import pytest
 
-from lnetstat.report.words import cut, iso, measure, number, percent, plural, printable, quantity, scaled, seconds, yes_no
+from lnetstat.report.words import cut, iso, measure, number, percent, plural, quantity, scaled, seconds, yes_no
+from lnetstat.words import printable
 
 
 @pytest.mark.parametrize(
