@@ -29,9 +29,8 @@ NOTHING_TO_SEARCH = "no throughput signal (lnet stats, ost_io or obdfilter count
 def analyze(frames: Frames) -> Analysis:
     """Return everything that frames of a recording or an archive tell."""
     tracks = signals.tracks_of(frames)
-    hints = signals.hints_of(frames)
-    verdicts = _verdicts(tracks, hints)
     bursts = [group for track in tracks if track.purpose != "throughput" for group in bursts_of(track)]
+    verdicts = _verdicts(tracks, _seen(bursts, signals.hints_of(frames)))
     used, drawn = credit_use(frames, _incidents_by_host(verdicts, bursts))
     quality = health.quality_of(frames)
     return _assemble(tracks, verdicts, bursts, used, drawn, quality, health.findings_of(frames, quality))
@@ -46,8 +45,8 @@ def analyze_series(
     `interval_s`: the nominal interval, else the median step; `credits_max`: the limit behind `tx`; `name`: stands for the host.
     """
     tracks = _csv_tracks(table, kind, interval_s, name)
-    verdicts = _verdicts(tracks, Hints((), None, False))
     bursts = [group for track in tracks if track.purpose == "pings" for group in bursts_of(track)]
+    verdicts = _verdicts(tracks, _seen(bursts, Hints((), None, False)))
     used, drawn = _csv_credits(table, credits_max, name, _incidents_by_host(verdicts, bursts))
     stamps = np.round(np.sort(table["time"].to_numpy(np.float64)) * 1e9).astype(np.int64)
     first_source = stamps if "source" not in table else np.unique(stamps)
@@ -85,6 +84,13 @@ def _csv_credits(
     unreset = np.zeros(free.size, dtype=bool)
     row = Row(name, "peer_credits", "csv", "tx", 0, rows["time"].to_numpy(np.float64), free, low, limit, unreset, queue)
     return [measure(row, incidents.get(name, ()))], [series_of(row)]
+
+
+def _seen(bursts: list[PingBursts], hints: Hints) -> Hints:
+    """Where no ping interval was recorded, take the one that was seen: ping counters before counters of all messages."""
+    counted = [group for group in bursts if "ping" in group.signal] or bursts
+    period_s = max((group.period_s for group in counted), default=None)
+    return hints if hints.ping_interval_s else hints._replace(ping_interval_s=period_s)
 
 
 def _verdicts(tracks: list[Track], hints: Hints) -> list[DeadTime]:
