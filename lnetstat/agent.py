@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from lnetstat.errors import LnetstatError, bug_line
+from lnetstat.errors import LnetstatError, SinkError, bug_line
 from lnetstat.model import Snapshot, State
 from lnetstat.recording import RecordingWriter
 from lnetstat.reduce import Reducer
@@ -26,6 +26,7 @@ from lnetstat.sources.live import LiveSource
 NS = 1_000_000_000
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 INTERVAL_MIN_S = 0.05
+LNET_TABLES = ("peers", "nis", "buffers", "stats", "routes", "routers")
 
 
 class AgentSettings(NamedTuple):
@@ -63,10 +64,13 @@ class Agent:
         for address in settings.carbon:
             self._sinks.append(CarbonSink(*parse_address(address), report=report))
         if settings.stdout:
+            if sys.stdout is None:
+                raise SinkError("standard output is closed: nothing can be printed")
             self._sinks.append(StdoutSink(sys.stdout))
         self._reducer = Reducer(self._source.host, prefix=settings.prefix, series_max=settings.series_max) if self._sinks else None
         self._late = 0
         self._told: dict[str, str] = {}
+        self._seen: set[str] = set()
         self.failed = False
 
     def run(self) -> bool:
@@ -99,6 +103,8 @@ class Agent:
         if self._reducer:
             for snapshot in snapshots:
                 self._reducer.add(snapshot)
+                problem = self._reducer.problems.get(snapshot.name, "")
+                self._tell(f"{snapshot.name} text", problem and f"{snapshot.name}: {problem}", f"{snapshot.name}: whole again")
             now_ns = time.time_ns()
             self._reducer.put(now_ns, self._self_values(time.monotonic_ns() - began_ns))
             self._ship(now_ns // NS)
@@ -128,14 +134,20 @@ class Agent:
     def _tell_states(self, snapshots: Sequence[Snapshot]) -> None:
         """Say once per file and cause why it cannot be read, and once that it can be again."""
         for snapshot in snapshots:
-            bad = snapshot.state in (State.FORBIDDEN, State.FAILED)
-            why = f"{snapshot.name}: {snapshot.state.value}: {os.strerror(snapshot.errno)}" if bad else ""
-            if snapshot.state is State.FORBIDDEN:
-                why += " (run as root, or have debugfs readable)"
+            why = ""
+            if snapshot.state in (State.FORBIDDEN, State.FAILED):
+                why = f"{snapshot.name}: {snapshot.state.value}: {os.strerror(snapshot.errno)}"
+                why += " (run as root, or have debugfs readable)" if snapshot.state is State.FORBIDDEN else ""
+            elif snapshot.state is State.ABSENT and snapshot.name in self._seen:
+                why = f"{snapshot.name}: gone"
+            elif snapshot.state is State.OK:
+                self._seen.add(snapshot.name)
             self._tell(snapshot.name, why, f"{snapshot.name}: readable again")
-        nothing = not any(snapshot.state in (State.OK, State.PARTIAL) for snapshot in snapshots)
-        where = self._settings.root
-        self._tell("*", f"nothing to read under {where}: is LNet loaded, is debugfs mounted? going on" if nothing else "", "LNet is there")
+        lnet = [snapshot for snapshot in snapshots if snapshot.name in LNET_TABLES]
+        nothing = all(snapshot.state is State.ABSENT for snapshot in lnet)
+        where = "" if self._settings.root == "/" else f" under {self._settings.root}"
+        words = f"no table of LNet{where}: is LNet loaded, is debugfs mounted, are you root? going on"
+        self._tell("*", words if nothing else "", "LNet is there")
         for problem in self._source.problems:
             self._tell(problem, problem, "")
 
@@ -182,8 +194,9 @@ def agent_command(settings: AgentSettings) -> list[str]:
 
 def become(settings: AgentSettings) -> None:
     """Replace this process by the agent: click and all else that checked the settings is gone from memory."""
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:  # closed by who started us
+            stream.flush()
     command = agent_command(settings)
     os.execve(command[0], command, os.environ | MALLOC)  # noqa: S606
 
@@ -210,6 +223,9 @@ def main(text: str) -> int:
     try:
         done = agent.run()
     except LnetstatError as error:
+        if isinstance(error.__cause__, BrokenPipeError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the reader went away (`| head`): no error
+            return 0
         report(str(error))
         return 3
     except Exception as error:

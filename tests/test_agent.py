@@ -110,7 +110,7 @@ def test_forbidden_is_said_with_what_to_do(tree):
 
 def test_nothing_to_read_is_said(tmp_path):
     done = run(root=str(tmp_path), stdout=True, samples=1)
-    assert "nothing to read under" in done.stderr
+    assert "no table of LNet under" in done.stderr
     assert done.returncode == 3
     assert not any(".peers." in path for path, _, _ in points_of(done.stdout))
 
@@ -128,3 +128,55 @@ def test_settings_travel_as_json_and_nothing_is_a_shell_string(tree):
     command = agent_command(AgentSettings(root="/x; rm -rf $HOME"))
     assert json.loads(command[-1])["root"] == "/x; rm -rf $HOME"
     assert subprocess.run(command, capture_output=True, text=True, timeout=60).stderr.startswith("lnetstat: /x; rm -rf $HOME: not a folder")
+
+
+def test_a_table_that_goes_bad_is_told_once_and_that_it_is_whole_again(tree):
+    command = agent_command(AgentSettings(root=str(tree), host="rtr", stdout=True, interval_s=0.05))
+    good = (tree / "nis").read_text()
+
+    def wait_for(words):
+        while words not in (line := agent.stderr.readline()):
+            assert line, f"ended without saying {words}"
+
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as agent:
+        replace(tree / "nis", "garbage\n")
+        wait_for("nis: line 1: 'garbage': expected the header")
+        replace(tree / "nis", good)
+        wait_for("nis: whole again")
+        (tree / "nis").unlink()
+        wait_for("nis: gone")
+        replace(tree / "nis", good)
+        wait_for("nis: readable again")
+        agent.terminate()
+        agent.communicate(timeout=30)
+
+
+def replace(path, text):
+    """As a kernel would: the file is never half there."""
+    path.with_name("new").write_text(text)
+    path.with_name("new").rename(path)
+
+
+def test_a_net_called_top_is_a_net(tree):
+    with (tree / "peers").open("a") as file:
+        file.write("10.0.0.1@top 2 up 5 8 8 8 -3 -9 1048648\n")
+    done = run(root=str(tree), host="rtr", stdout=True, samples=1)
+    assert done.returncode == 0
+    values = {path: value for path, value, _ in points_of(done.stdout)}
+    assert values["lnet.rtr.peers.top.count"] == 1
+    assert values["lnet.rtr.peers.top.top.10_0_0_1_at_top.tx_credits_min"] == -9
+
+
+def test_a_reader_that_goes_away_ends_it_quietly(tree):
+    command = agent_command(AgentSettings(root=str(tree), stdout=True, interval_s=0.05))
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as agent:
+        agent.stdout.readline()
+        agent.stdout.close()
+        words = agent.stderr.read()
+    assert (agent.returncode, words) == (0, "")
+
+
+def test_a_closed_stdout_is_said(tree):
+    command = agent_command(AgentSettings(root=str(tree), stdout=True, samples=1))
+    done = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", *command], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (3, "lnetstat: standard output is closed: nothing can be printed\n")

@@ -26,13 +26,7 @@ class _Verbs(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.list_commands(ctx):
             return None
-        try:
-            command: click.Command = importlib.import_module(f"{__name__}.{cmd_name}").command
-        except ModuleNotFoundError as error:
-            extra = _extra_of(error.name or "")
-            if extra is None:
-                raise
-            raise LnetstatError(f"{cmd_name}: the Python package {error.name} is missing: pip install 'lnetstat[{extra}]'") from error
+        command: click.Command = importlib.import_module(f"{__name__}.{cmd_name}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -88,6 +82,11 @@ def run(arguments: list[str] | None = None) -> int:
     except LnetstatError as error:
         click.echo(f"lnetstat: {error}", err=True)
         return 3
+    except ModuleNotFoundError as error:
+        extra = _extra_of(error.name or "")
+        line = f"the Python package {error.name} is missing: pip install 'lnetstat[{extra}]'" if extra else bug_line(error)
+        click.echo(f"lnetstat: {line}", err=True)
+        return 3 if extra else 4
     except (BrokenPipeError, SystemExit):
         # The reader of our output went away (`| head`), which click makes a SystemExit: not an error, but nothing more may be written.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

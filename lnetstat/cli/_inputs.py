@@ -1,6 +1,12 @@
 """What `analyze` and `report` read: recordings, archives or CSV files, within a time."""
 
+import contextlib
+import glob
 import math
+import os
+import shutil
+import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,10 +15,11 @@ import pandas as pd
 
 from lnetstat import series_csv
 from lnetstat.analysis import Analysis, analyze, analyze_series, joined, within
+from lnetstat.cli._options import Interval
 from lnetstat.cli._times import Moment, MomentType, window_ns
 from lnetstat.errors import LnetstatError, SourceError
 from lnetstat.frames import Frames, load
-from lnetstat.recording import Recording
+from lnetstat.recording import Recording, is_recording
 from lnetstat.sources import open_source
 from lnetstat.words import iso, printable
 
@@ -27,7 +34,7 @@ def input_options(function: Callable[..., Any]) -> Callable[..., Any]:
             click.option("--end", type=MomentType(), help="Leave out this time and what is later."),
             click.option("--host", help="Name of the host where the input does not tell; of several hosts, only this one."),
             click.option("--kind", type=click.Choice(["rate", "counter"]), default="rate", show_default=True, help="CSV: what `value` is."),
-            click.option("--interval", "interval_s", type=click.FloatRange(min=0, min_open=True), help="CSV: seconds between samples."),
+            click.option("--interval", "interval_s", type=Interval(), help="CSV: seconds between samples."),
             click.option("--credits-max", type=click.IntRange(min=0), help="CSV: the limit that `tx` counts down from (0: not known)."),
         )
     ):
@@ -46,6 +53,29 @@ def analyzed(
     credits_max: int | None,
 ) -> tuple[Analysis | None, bool]:
     """Read all paths as one and analyze them. Return the analysis, None where nothing could be read, and whether all could be read."""
+    with contextlib.ExitStack() as stack:
+        files = [_stdin_as_file(stack) if path == "-" else path for path in paths]
+        return _analyzed(files, begin, end, host, kind, interval_s, credits_max)
+
+
+def _stdin_as_file(stack: contextlib.ExitStack) -> str:
+    """Keep standard input in a file for as long as `stack` lives: what it is (CSV, tar, text) is told by looking into it twice."""
+    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="lnetstat-"))
+    path = os.path.join(folder, "stdin")
+    with open(path, "wb") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
+    return path
+
+
+def _analyzed(
+    paths: Sequence[str],
+    begin: Moment | None,
+    end: Moment | None,
+    host: str | None,
+    kind: str,
+    interval_s: float | None,
+    credits_max: int | None,
+) -> tuple[Analysis | None, bool]:
     failed: list[str] = []
     series = [path for path in paths if series_csv.looks_like_series(path)]
     if series and len(series) < len(paths):
@@ -56,6 +86,7 @@ def analyzed(
         if table is not None:
             analysis = analyze_series(table, kind=kind, interval_s=interval_s, credits_max=credits_max or None)
     else:
+        _refuse_folder_of_recordings(paths)
         frames = _frames(paths, begin, end, host, failed)
         if frames is not None:
             analysis = analyze(frames)
@@ -63,9 +94,27 @@ def analyzed(
     return analysis, not failed
 
 
+def _unread(path: str, part: Frames) -> list[str]:
+    """Tell each file of which no snapshot was whole. One that is torn now and then is a matter of data quality, and told there."""
+    states = part.states
+    whole = (states["problems"] == 0) & ~states["state"].isin(["failed", "forbidden"])
+    worst = states.assign(whole=whole).groupby(["host", "name"], observed=True)["whole"].any()
+    return [f"{path}: {name} of {host}: could not be read whole: `lnetstat dump {path}` says why" for host, name in worst.index[~worst]]
+
+
 def _tell(lines: list[str]) -> None:
     for line in lines:
         click.echo(f"lnetstat: {printable(line)}", err=True)
+
+
+def _refuse_folder_of_recordings(paths: Sequence[str]) -> None:
+    """Say what would be read wrongly: a folder of recordings as an archive."""
+    for path in paths:
+        if os.path.isdir(path) and not is_recording(path):
+            inside = [folder for pattern in ("*", "*/*") for folder in glob.glob(os.path.join(glob.escape(path), pattern))]
+            found = sorted(filter(is_recording, inside))
+            if found:
+                raise SourceError(f"{path}: holds {len(found)} recordings: name those to read, as in {found[0]}")
 
 
 def _series(paths: Sequence[str], begin: Moment | None, end: Moment | None, failed: list[str]) -> pd.DataFrame | None:
@@ -77,6 +126,7 @@ def _series(paths: Sequence[str], begin: Moment | None, end: Moment | None, fail
         except LnetstatError as error:
             failed.append(str(error))
             continue
+        failed += table.attrs.get("problems", [])
         if len(paths) > 1:
             table["source"] = [f"{path} {source}" for source in table["source"]] if "source" in table else path
         tables.append(table)
@@ -106,6 +156,7 @@ def _frames(paths: Sequence[str], begin: Moment | None, end: Moment | None, host
             if len(part.states) and (part.states["state"] == "failed").all():
                 raise SourceError(f"{path}: nothing in it could be read as a file of LNet or Lustre")
             parts.append(part)
+            failed += _unread(path, part)
             failed += [str(problem) for problem in getattr(source, "problems", ())]
             _tell([str(note) for note in getattr(source, "notes", ())])
         except LnetstatError as error:

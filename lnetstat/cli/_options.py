@@ -40,6 +40,28 @@ class Seconds(click.ParamType):  # type: ignore[type-arg]
         return float(found[1]) * _SECONDS[found[2]]
 
 
+class MetricPrefix(click.ParamType):  # type: ignore[type-arg]
+    """The first nodes of metric paths: lnet, or site.lnet."""
+
+    name = "nodes"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if not re.fullmatch(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*", str(value), re.ASCII):
+            self.fail(f"'{value}' is no metric path: expected letters, digits, _ and -, nodes apart by dots", param, ctx)
+        return str(value)
+
+
+class Name(click.ParamType):  # type: ignore[type-arg]
+    """A name or a path that is not empty and has nothing unprintable."""
+
+    name = "text"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if not str(value).strip() or not str(value).isprintable():
+            self.fail(f"{value!a} is empty or unprintable (an unset shell variable?)", param, ctx)
+        return str(value)
+
+
 class Interval(Seconds):
     """A sampling interval, at least 50 ms."""
 
@@ -54,13 +76,19 @@ def node_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of verbs that read a node."""
     for option in reversed(
         (
-            click.option("--root", default="/", metavar="DIR", help="Read DIR instead of /: a tree with proc/ and sys/, or peers, nis, …"),
-            click.option("--host", help="Name of this node in paths and recordings (default: its short host name)."),
+            click.option(
+                "--root",
+                type=Name(),
+                default="/",
+                metavar="DIR",
+                help="Read DIR instead of /: a tree with proc/ and sys/, or peers, nis, …",
+            ),
+            click.option("--host", type=Name(), help="Name of this node in paths and recordings (default: its short host name)."),
             click.option("-i", "--interval", "interval_s", type=Interval(), default="1s", show_default=True, help="Time between samples."),
             click.option("-n", "--samples", type=click.IntRange(min=1), help="End after so many samples."),
             click.option("--reset-low-water", is_flag=True, help="Write to peers and nis after each read: `min` becomes the interval's."),
             click.option("--carbon", multiple=True, metavar="HOST:PORT", help="Ship points to this Carbon (may be repeated)."),
-            click.option("--prefix", default="lnet", show_default=True, help="First node of every metric path."),
+            click.option("--prefix", type=MetricPrefix(), default="lnet", show_default=True, help="First node of every metric path."),
             click.option("--series-max", type=click.IntRange(min=200), default=500, show_default=True, help="Most series to ship."),
         )
     ):

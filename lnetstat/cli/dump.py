@@ -83,8 +83,13 @@ class _Dump:
     def files(self, path: str) -> Iterator[_File]:
         try:
             source = open_source(path, host=self._host)
+            count = 0
             for snapshot in _window(source, self._begin, self._end):
-                yield from self._parsed(path, snapshot)
+                count += 1
+                where = getattr(source, "where", None)
+                yield from self._parsed(where(snapshot) if where else path, snapshot)
+            if count == 0:
+                self._fail(f"{path}: no snapshot" + (" between --begin and --end" if self._begin or self._end else ""))
         except LnetstatError as error:
             self._fail(str(error))
             return
@@ -103,15 +108,15 @@ class _Dump:
             try:
                 table, parsed = self._parse(name, text)
             except ParseError as error:
-                if self._wanted is None or not os.path.isdir(path):
-                    self._fail(f"{path}: {error}" if snapshot.name in path else f"{path}: {name}: {error}")
+                if self._wanted is None or table_named(name) is self._wanted:
+                    self._fail(f"{path}: {error}")
                     problem = Problem(error.line_number, shown(error.line), error.expected)
                     yield _File(name, snapshot._replace(state=State.FAILED), table_named(name), Parsed((), "", {}, (problem,)))
                 continue
             if self._wanted is not None and table is not self._wanted:
                 continue
             for problem in parsed.problems:
-                self._fail(f"{path}: {name}: line {problem.line}: {problem.text}: expected {problem.expected}")
+                self._fail(f"{path}: {table.name}: line {problem.line}: {problem.text}: expected {problem.expected}")
             yield _File(name, snapshot, table, parsed)
 
     def _parse(self, name: str, text: str) -> tuple[Table, Parsed]:
@@ -251,4 +256,11 @@ def _parquet(paths: Sequence[str], table_name: str | None, folder: str, host: st
         raise SinkError(f"{paths[0]}: nothing to write: no table was found" + (f" called {table_name}" if table_name else ""))
     os.makedirs(folder, exist_ok=True)
     frames.to_parquet(loaded, folder)
-    return 0
+    bad = loaded.states[(loaded.states["problems"] > 0) | (loaded.states["state"] == "failed")]
+    problems: list[str] = list(getattr(source, "problems", []))
+    for (host_name, name), rows in bad.groupby(["host", "name"], observed=True):
+        count = int(rows["problems"].sum())
+        problems.append(f"{paths[0]}: {name} of {host_name}: {count} lines could not be read: `lnetstat dump {paths[0]}` says which")
+    for line in problems:
+        _complain(line)
+    return 3 if problems else 0

@@ -5,11 +5,19 @@ from typing import Any
 import click
 
 from lnetstat.agent import AgentSettings, become
-from lnetstat.cli._options import Seconds, Size, checked_node, node_options
+from lnetstat.cli._options import Name, Seconds, Size, checked_node, node_options
 
 
 @click.command(help=__doc__)
-@click.option("-o", "--output", "recording", required=True, metavar="DIR", help="Folder of the recording; it is continued where it exists.")
+@click.option(
+    "-o",
+    "--output",
+    "recording",
+    type=Name(),
+    required=True,
+    metavar="DIR",
+    help="Folder of the recording; it is continued where it exists.",
+)
 @node_options
 @click.option("--max-bytes", type=Size(), default=0, help="Bound of the folder, for example 2GiB: the oldest part goes first.")
 @click.option("--max-age", "max_age_s", type=Seconds(), default=0, help="Bound in time, for example 7d: the oldest part goes first.")

@@ -6,6 +6,7 @@ from typing import Protocol
 
 import click
 
+from lnetstat.cli._options import MetricPrefix
 from lnetstat.cli._times import Moment, MomentType, parse_moment, window_ns
 from lnetstat.errors import SinkError, SourceError
 from lnetstat.model import Point, Snapshot
@@ -27,7 +28,7 @@ CARBON_PATIENCE_S = 30.0
 @click.option("--begin", type=MomentType(), metavar="TIME", help="From this time on: ISO 8601 with zone, epoch seconds, or -10m.")
 @click.option("--end", type=MomentType(), metavar="TIME", help="Up to this time, exclusive; -10m counts from the end of the recording.")
 @click.option("--host", "hosts", multiple=True, help="Only this host (may be repeated).")
-@click.option("--prefix", default="lnet", show_default=True, help="First node of every metric path.")
+@click.option("--prefix", type=MetricPrefix(), default="lnet", show_default=True, help="First node of every metric path.")
 def command(
     recording: str,
     folder: str | None,
@@ -57,7 +58,7 @@ def command(
     )
     _announce_shift(recorded, source.shift_ns)
     tree = _Tree(folder, several=len(hosts or recorded.hosts) > 1) if folder else None
-    shipping = _Shipping(carbon, prefix) if carbon else None
+    shipping = _Shipping(carbon, prefix, alone=tree is None) if carbon else None
     takers: list[_Taker] = [taker for taker in (tree, shipping) if taker is not None]
     count = 0
     try:
@@ -65,6 +66,8 @@ def command(
             for taker in takers:
                 taker.take(snapshot)
             count += 1
+        if count == 0:
+            raise SourceError(f"{recording}: holds no snapshot, or none in the time and of the hosts asked for")
     finally:
         if shipping:
             shipping.close()
@@ -140,7 +143,8 @@ def _as_folder(host: str) -> str:
 class _Shipping:
     """Points of every host to one Carbon, waiting for it where it is slower than we are."""
 
-    def __init__(self, address: str, prefix: str) -> None:
+    def __init__(self, address: str, prefix: str, *, alone: bool) -> None:
+        """`alone`: nothing else takes the recording, so that the replay ends where Carbon does not answer."""
         try:
             host, port = parse_address(address)
         except SinkError as error:
@@ -149,6 +153,8 @@ class _Shipping:
         self._reducers: dict[str, Reducer] = {}
         self._seconds: dict[str, int] = {}
         self._sink = CarbonSink(host, port, report=lambda line: click.echo(f"lnetstat: {line}", err=True))
+        self._alone = alone
+        self._given_up = False
 
     @property
     def lost(self) -> int:
@@ -171,9 +177,13 @@ class _Shipping:
 
     def _ship(self, points: list[Point]) -> None:
         self._sink.offer(points)
-        if not self._sink.flush(CARBON_PATIENCE_S):
-            reason = self._sink.last_error or f"took nothing for {CARBON_PATIENCE_S:.0f} s"
+        if self._given_up or self._sink.flush(CARBON_PATIENCE_S):
+            return
+        reason = self._sink.last_error or f"took nothing for {CARBON_PATIENCE_S:.0f} s"
+        if self._alone:
             raise SinkError(f"{self._sink.name}: {reason}: is Carbon running there? the replay ends here")
+        self._given_up = True
+        click.echo(f"lnetstat: {self._sink.name}: {reason}: going on without it", err=True)
 
     def close(self) -> None:
         for reducer in self._reducers.values():

@@ -13,6 +13,7 @@ from lnetstat.tables import samples, table_named
 
 TOP_REDUCE = {m.pattern.rpartition(".")[2]: m.reduce for m in METRICS if ".top." in m.pattern}
 TOP_SERIES = len(TOP_REDUCE)
+TOP_NODES = 5  # peers.NET.top.NID.tx_credits
 NS = 1_000_000_000
 
 
@@ -20,7 +21,7 @@ class Reducer:
     """Give it every snapshot of one host; take the points of each second that is over.
 
     `series`: how many different paths it has sent; `refused`: how many it has not, because of `series_max`; `errors`: snapshots that could
-    not be read, or lines that could not be parsed.
+    not be read, or lines that could not be parsed; `problems`: by snapshot name, what could not be parsed in the latest one.
     """
 
     def __init__(self, host: str, *, prefix: str = PREFIX, series_max: int = SERIES_MAX) -> None:
@@ -34,6 +35,7 @@ class Reducer:
         self._top_max = series_max - self._others_max
         self._others = 0
         self.errors = 0
+        self.problems: dict[str, str] = {}
 
     @property
     def series(self) -> int:
@@ -51,6 +53,7 @@ class Reducer:
         if snapshot.state not in (State.OK, State.PARTIAL):
             self.errors += snapshot.state is not State.ABSENT
             return
+        self.problems.pop(snapshot.name, None)
         table = table_named(snapshot.name)
         name = table.name if table else ""
         if name == "peers":
@@ -61,7 +64,7 @@ class Reducer:
                 self._put(second, health_values(snapshot.text))
             return
         for sample in samples(snapshot):
-            self.errors += len(sample.problems)
+            self._note(snapshot.name, sample)
             family = FAMILIES.get(sample.table)
             if family is not None and sample.state is not State.FAILED:
                 self._put(second, family(sample))
@@ -75,12 +78,19 @@ class Reducer:
             self._put_top(second, [*lowest, *(self._stream.peers(left) if left else ())])
             return
         for sample in samples(snapshot):
-            self.errors += len(sample.problems)
+            self._note(snapshot.name, sample)
             if sample.table == "peers" and sample.state is not State.FAILED:
                 self._put(second, peers_values(totals(sample.rows)))
                 lowest = worst(sample.rows, self._top.count)
                 self._top.update([peer.nid for peer in lowest], second)
                 self._put_top(second, _peers_of(sample, self._top.nids))
+
+    def _note(self, name: str, sample: Sample) -> None:
+        self.errors += len(sample.problems)
+        if sample.problems:
+            line, text, expected = sample.problems[0]
+            others = f" ({len(sample.problems) - 1} other lines likewise)" if len(sample.problems) > 1 else ""
+            self.problems[name] = f"line {line}: {text}: expected {expected}{others}"
 
     def _put_top(self, second: int, peers: Iterable[TopPeer]) -> None:
         nids = self._top.nids
@@ -105,8 +115,9 @@ class Reducer:
 
     def _admit(self, path: str) -> Reduce | None:
         """Return how a new path is reduced, or None beyond the limit. The top peers have a share of their own, bounded by TopPeers."""
-        if ".top." in path:
-            return TOP_REDUCE[path.rpartition(".")[2]]
+        nodes = path.split(".")
+        if len(nodes) == TOP_NODES and nodes[2] == "top":  # a net may be called top
+            return TOP_REDUCE[nodes[-1]]
         metric = metric_of(path)
         if metric is None:
             raise ValueError(f"metric {path} is not in METRICS")

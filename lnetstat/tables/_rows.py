@@ -78,6 +78,9 @@ def parse_table(
             rows.append(make_row(words, found.layout, found.extra, number))
         except ValueError:
             problems.append(Problem(line, shown(" ".join(words)), expected))
+    if problems and not rows:
+        first = min(problems)
+        raise ParseError(table, first.line, first.text.strip("'"), first.expected)
     facts: dict[str, int | str] = {} if found.header_seen else {"header": "missing"}
     return Parsed(tuple(rows), found.layout.name, facts, tuple(sorted(problems)))
 
