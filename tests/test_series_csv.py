@@ -38,8 +38,8 @@ def test_gzip_is_read_whatever_the_name(tmp_path):
         ("a,b\n1,2\n", "line 1: 'a,b': expected column names with time and value"),
         ("time,time,value\n1,2,3\n", "time stands there twice"),
         ("time,value\n", "no samples"),
-        ("time,value\n1,2\n2,x\n", "line 3: value is 'x': expected a number"),
-        ("time,value\n1,2\n2,3,4\n", "line 3: '2,3,4': expected 2 columns, found 3"),
+        ("time,value\n2,x\n", "line 2: value is 'x': expected a number"),
+        ("time,value\n2,3,4\n", "line 2: '2,3,4': expected 2 columns, found 3"),
         ("time,value\n,2\n", "line 2: no time"),
         ("time,value\n1700000000000000000,2\n", "milli- or nanoseconds"),
         (b"\x00\x01\x02time,value\n", "binary data"),
@@ -54,6 +54,43 @@ def test_bad_files_are_told_in_one_line(tmp_path, data, told):
     assert told in message
     assert path in message
     assert "\n" not in message
+
+
+@pytest.mark.parametrize(
+    ("body", "kept", "told"),
+    [
+        ("1,2\n2\n3,4\n", 2, "line 3: '2': expected 2 columns, found 1; 1 of 3 rows"),
+        ("1,2\n2,x\n3,4\n4,y\n", 2, "line 3: value is 'x': expected a number; 2 of 4 rows"),
+        ("1,2\n2,3,4\n3,4\n", 2, "line 3: '2,3,4': expected 2 columns, found 3; 1 of 3 rows"),
+        ("5,1\n" * 3000, 1, "line 3: time 5 stands there already; 2,999 of 3,000 rows"),
+        (
+            "1,2\n1700000000000,3\n3,4\n",
+            2,
+            "line 3: time 1700000000000: expected seconds since the epoch, not milli- or nanoseconds; 1 of 3",
+        ),
+        ("1700000000,2\n0,3\n1700000001,4\n", 2, "line 3: time 0: ten years and more from the other rows; 1 of 3"),
+        ("1,2\n2,1e308\n3,inf\n4,4\n", 2, "line 3: value is 1e+308: no such number is real; 2 of 4 rows"),
+        ("1,2\n\n,5\n4,4\n", 2, "line 4: no time"),
+    ],
+)
+def test_bad_rows_are_skipped_and_told_in_one_line(tmp_path, body, kept, told):
+    path = written(tmp_path, "time,value\n" + body)
+    table = series_csv.load(path)
+    (problem,) = table.attrs["problems"]
+    assert told in problem
+    assert problem.startswith(f"{path}: line ")
+    assert "\n" not in problem
+    assert len(table) == kept
+    assert table.index.tolist() == list(range(kept))
+
+
+def test_good_files_have_no_problems_and_sources_may_share_a_time(tmp_path):
+    assert series_csv.load(written(tmp_path, "time,value,source\n1,2,a\n1,,b\n2,2,a\n2,3,b\n")).attrs["problems"] == []
+
+
+def test_a_file_without_a_good_row_is_an_error(tmp_path):
+    with pytest.raises(LnetstatError, match=r"line 2: value is 'x': expected a number"):
+        series_csv.load(written(tmp_path, "time,value\n1,x\n2\n"))
 
 
 def test_a_missing_file_is_told(tmp_path):

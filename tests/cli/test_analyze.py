@@ -82,7 +82,7 @@ def test_several_files_are_sources_of_one_system(dips, tmp_path):
     ("text", "told"),
     [
         ("", "empty"),
-        ("time,value\n1,2\n2,abc\n", "line 3: value is 'abc': expected a number"),
+        ("time,value\n2,abc\n", "line 2: value is 'abc': expected a number"),
         ("hello\n", "expected column names with time and value"),
     ],
 )
