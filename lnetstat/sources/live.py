@@ -10,12 +10,13 @@ from lnetstat.model import Snapshot, State
 from lnetstat.sources.commands import run_command
 from lnetstat.sources.lanes import Job, Lanes
 from lnetstat.sources.low_water import LOCK_PATH, RESET_TABLES, LowWaterReset
-from lnetstat.sources.node import MADE_ANEW_AT_EACH_READ, Found, Node, Target, look, this_node
+from lnetstat.sources.node import LNET_TABLES, MADE_ANEW_AT_EACH_READ, Found, Node, Target, look, look_for_lnet, this_node
 from lnetstat.sources.reading import Clocks, read_file, unread
 from lnetstat.tables import builtin_tables
 
 SECOND_NS = 1_000_000_000
 LOOK_EVERY_NS = 60 * SECOND_NS
+LOOK_FOR_LNET_EVERY_NS = SECOND_NS
 TUNABLES_EVERY_NS = 600 * SECOND_NS
 COMMANDS_EVERY_NS = 30 * SECOND_NS
 COMMAND_TIMEOUT_S = 10.0
@@ -27,8 +28,8 @@ class NodeSource:
 
     Each read has `deadline_s` seconds; one that takes longer is FAILED with ETIMEDOUT in this tick and the following ones until it comes
     back, and delays nothing else. LNet's tables, service statistics and proc/stat are read at every tick, tunables every 10 minutes,
-    lnetctl every 30 s (its answer comes with a later tick). What appears or vanishes is noticed within 60 s. A file that vanished is
-    reported ABSENT: LNet's tables always, others for 10 minutes.
+    lnetctl every 30 s (its answer comes with a later tick). What appears or vanishes is noticed within 60 s; LNet's tables that are not
+    there are looked for every second. A file that vanished is reported ABSENT: LNet's tables always, others for 10 minutes.
     """
 
     def __init__(
@@ -50,13 +51,17 @@ class NodeSource:
         self._low_water = low_water
         self._clocks = clocks
         self._looks: Lanes[Found] = Lanes()
+        self._lnet_looks: Lanes[tuple[Target, ...]] = Lanes()
+        self._wanted_tables = frozenset(name for name in LNET_TABLES if self._is_wanted(name))
         self._reads: Lanes[Snapshot | None] = Lanes()
         self._lnet: dict[str, Target] = {}
         self._services: dict[str, Target] = {}
         self._tunables: tuple[Target, ...] = ()
         self._commands: tuple[Target, ...] = ()
+        self._sizes: dict[str, int] = {}
         self._absent_since_ns: dict[str, int] = {}
         self._seen: set[str] = set()
+        self._absent: set[str] = set()
         self._due_ns: dict[str, int] = {}
 
     @property
@@ -75,7 +80,8 @@ class NodeSource:
         Waits until all is read or failed, but no longer than `wait_s`: what comes later, but by its deadline, comes with a later tick.
         """
         wait_s = self._deadline_s * 2 if wait_s is None else wait_s
-        if self._is_due("look", LOOK_EVERY_NS):
+        if self._has_moved(wait_s) or self._is_due("look", LOOK_EVERY_NS):
+            self._due_ns["look"] = self._clocks.monotonic_ns() + LOOK_EVERY_NS
             self._look(wait_s)
         due = [*self._lnet.values(), *self._services.values()]
         if self._is_due("tunables", TUNABLES_EVERY_NS):
@@ -101,6 +107,7 @@ class NodeSource:
         """Let the threads end and give the right to reset low-water marks back."""
         self._reads.close()
         self._looks.close()
+        self._lnet_looks.close()
         if self._low_water:
             self._low_water.close()
             self._low_water = None
@@ -111,6 +118,16 @@ class NodeSource:
             return False
         self._due_ns[group] = now_ns + every_ns
         return True
+
+    def _has_moved(self, wait_s: float) -> bool:
+        """Whether LNet's tables that were missing are to be had now, from where they were not looked for."""
+        missing = self._absent | (self._wanted_tables - self._lnet.keys())
+        if not missing & self._wanted_tables or not self._is_due("lnet", LOOK_FOR_LNET_EVERY_NS):
+            return False
+        self._lnet_looks.start([Job("lnet", lambda: look_for_lnet(self._node))])
+        self._lnet_looks.wait(["lnet"], self._deadline_s, wait_s)
+        found = self._lnet_looks.take().get("lnet", ())
+        return any(target.name in missing and self._lnet.get(target.name) != target for target in self._wanted(found))
 
     def _look(self, wait_s: float) -> None:
         """Find what the node has now. Where even that hangs, go on with what is known."""
@@ -125,9 +142,10 @@ class NodeSource:
         self._adopt_services({target.name: target for target in self._wanted(found.services)})
 
     def _wanted(self, targets: Sequence[Target]) -> tuple[Target, ...]:
-        if self._names is None:
-            return tuple(targets)
-        return tuple(target for target in targets if any(fnmatch.fnmatchcase(target.name, pattern) for pattern in self._names))
+        return tuple(target for target in targets if self._is_wanted(target.name))
+
+    def _is_wanted(self, name: str) -> bool:
+        return self._names is None or any(fnmatch.fnmatchcase(name, pattern) for pattern in self._names)
 
     def _adopt_services(self, found: dict[str, Target]) -> None:
         now_ns = self._clocks.monotonic_ns()
@@ -147,7 +165,9 @@ class NodeSource:
             snapshot = run_command(target.command, target.name, self.host, timeout_s=timeout_s, clocks=self._clocks)
         else:
             anew = target.name in MADE_ANEW_AT_EACH_READ
-            snapshot = read_file(target.path, target.name, self.host, in_one_read=anew, clocks=self._clocks)
+            hint = self._sizes.get(target.name, 0)
+            snapshot = read_file(target.path, target.name, self.host, in_one_read=anew, size_hint=hint, clocks=self._clocks)
+            self._sizes[target.name] = len(snapshot.text)
         if self._low_water and target.name in RESET_TABLES:
             return self._low_water.after_read(snapshot, target.path)
         return snapshot
@@ -165,6 +185,7 @@ class NodeSource:
         if absent & self._seen:
             self._due_ns.pop("look", None)
         self._seen -= absent
+        self._absent = self._absent.union(absent) - {snapshot.name for snapshot in snapshots if snapshot.state is not State.ABSENT}
         self._seen |= {snapshot.name for snapshot in snapshots if snapshot.state is State.OK}
 
 

@@ -51,8 +51,12 @@ def test_one_record_per_read_gives_the_whole_table(mount: Callable[..., Path]) -
 def test_no_read_asks_for_less_than_4_kib(mount: Callable[..., Path], tmp_path: Path, count: int) -> None:
     """A record that does not fit gives EINVAL, and the whole scan would have to begin again: on a busy router that is twice the cost."""
     text = HEADER + "".join(f"10.1.{i % 7}.{i}@tcp                1    up    -1     8     8     8     8    -{i} 0\n" for i in range(count))
-    assert read_file(str(mount(text) / "peers"), "peers", "rtr").text == text
+    path = str(mount(text) / "peers")
+    assert read_file(path, "peers", "rtr").text == text
+    assert read_file(path, "peers", "rtr", size_hint=len(text)).text == text
     assert not (tmp_path / "short").exists()
+    grown = read_file(path, "peers", "rtr", size_hint=len(text) // 2)
+    assert (grown.state, grown.text) == (State.OK, text)
 
 
 def test_two_header_lines_in_one_record(mount: Callable[..., Path]) -> None:
@@ -61,7 +65,9 @@ def test_two_header_lines_in_one_record(mount: Callable[..., Path]) -> None:
 
 
 def test_a_table_that_keeps_changing_is_partial_and_says_so(mount: Callable[..., Path]) -> None:
-    snapshot = read_file(str(mount(TABLE, 70) / "peers.stale"), "peers", "rtr")
+    folder = mount(TABLE, 70)
+    snapshot = read_file(str(folder / "peers.stale"), "peers", "rtr")
+    assert read_file(str(folder / "peers.stale"), "peers", "rtr", size_hint=100_000)[5:] == snapshot[5:]
     assert (snapshot.state, snapshot.errno, snapshot.flags) == (State.PARTIAL, errno.ESTALE, frozenset({"retried"}))
     assert snapshot.text == HEADER + "".join(ROWS[:70])
 
