@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from lnetstat.frames.columns import Labels, Values, columns_of
+from lnetstat.errors import SourceError
+from lnetstat.frames.columns import INT64_MAX, INT64_MIN, Labels, Values, columns_of
 from lnetstat.model import Sample, Snapshot, Source, State, Table
 from lnetstat.recording import Change, Recording
 from lnetstat.tables import builtin_tables, samples, table_named
@@ -164,7 +165,15 @@ class _Builder:
         ]
 
     def add(self, snapshot: Snapshot, parts: list[_Part]) -> None:
-        """Append one snapshot whose samples are `parts`; their times and flags are the snapshot's."""
+        """Append one snapshot whose samples are `parts`; their times and flags are the snapshot's.
+
+        Raises SourceError for a stamp that does not fit 64 bits: our own sources give none, others may.
+        """
+        if not all(INT64_MIN <= number <= INT64_MAX for number in (snapshot.time_ns, snapshot.read_ns, snapshot.errno)):
+            raise SourceError(
+                f"{snapshot.host}: {snapshot.name}: time {snapshot.time_ns} ns, read {snapshot.read_ns} ns, errno {snapshot.errno}: "
+                "expected numbers of 64 bits: the source has to leave it out"
+            )
         host = self._hosts.code(snapshot.host)
         for part in parts:
             instance = self._instances.code(part.sample.instance)

@@ -14,6 +14,7 @@ from lnetstat.recording import format as layout
 
 ZLIB_LEVEL = 6
 BODY_BYTES_MAX = 1 << 30
+INT64_MIN, INT64_MAX = -(1 << 63), (1 << 63) - 1
 
 
 class Change(NamedTuple):
@@ -124,6 +125,8 @@ class HostDecoder:
         entries = json.loads(body[entries_end - layout.unpack_u32(body) : entries_end])
         texts = io.BytesIO(body)
         for name, time_ns, mono_ns, read_ns, state, errno, flags, *coding in entries:
+            if not INT64_MIN <= time_ns <= INT64_MAX:
+                raise ValueError("a stamp that does not fit 64 bits")
             before = self._lines.get(name, before_key.get(name))
             changed = self._decode_text(name, before, coding, texts)
             snapshot = Snapshot(name, header.host, time_ns, mono_ns, read_ns, State(state), errno, frozenset(flags), "")

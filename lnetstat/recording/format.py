@@ -124,10 +124,15 @@ def unpack_u32(data: bytes) -> int:
 def segments(folder: str) -> list[str]:
     """Return the paths of the folder's segments, oldest first; none where there is no such folder."""
     try:
-        names = [name for name in os.listdir(folder) if name.endswith(SUFFIX) and name.removesuffix(SUFFIX).isdecimal()]
+        names = [name for name in os.listdir(folder) if is_segment_name(name)]
     except (FileNotFoundError, NotADirectoryError):
         return []
     return [os.path.join(folder, name) for name in sorted(names, key=lambda name: int(name.removesuffix(SUFFIX)))]
+
+
+def is_segment_name(name: str) -> bool:
+    """True for the name of a segment's file."""
+    return name.endswith(SUFFIX) and name.removesuffix(SUFFIX).isdecimal()
 
 
 def segment_number(path: str) -> int:

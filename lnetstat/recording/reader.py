@@ -18,6 +18,22 @@ def is_recording(folder: str | os.PathLike[str]) -> bool:
     return bool(layout.segments(folder)) or os.path.isfile(os.path.join(folder, layout.LOCK_NAME))
 
 
+def is_segment(path: str | os.PathLike[str]) -> bool:
+    """True where the path is one segment of a recording, by its name or its first line. Opens no file of a running kernel, nor a FIFO."""
+    path = os.fspath(path)
+    if os.path.isdir(path) or not os.path.exists(path):
+        return False
+    if layout.is_segment_name(os.path.basename(path)):
+        return True
+    try:
+        if os.stat(path).st_size == 0:
+            return False
+        with scan.open_segment(path) as file:
+            return layout.segment_version(file.read(layout.SEGMENT_HEADER_BYTES_MAX)) is not None
+    except OSError:
+        return False
+
+
 class Recording:
     """A recording's folder, for reading. It is a Source; what could not be read is told in `problems`, each loss once.
 
@@ -72,18 +88,23 @@ class Recording:
         """
         window = _Window(begin_ns, end_ns, hosts)
         passed_over: set[tuple[str, str]] = set()  # what the reader does not see is no base for changes: the clock may have stepped
+        newest = max(map(layout.segment_number, layout.segments(self.folder)), default=0)
+        holds_any = False
         for path, ranges in self._segments():
+            holds_any = holds_any or bool(ranges)
             if not window.touches(ranges):
                 continue
             # a segment may be dropped by the writer's bounds after the folder was listed
-            with contextlib.suppress(FileNotFoundError), open(path, "rb") as file:
-                for change in self._segment_changes(file, os.path.basename(path), window):
+            with contextlib.suppress(FileNotFoundError), scan.open_segment(path) as file:
+                for change in self._segment_changes(file, path, window, is_newest=layout.segment_number(path) >= newest):
                     key = change.snapshot.host, change.snapshot.name
                     if not window.holds(change.snapshot.time_ns):
                         passed_over.add(key)
                     elif names is None or change.snapshot.name in names:
                         yield change._replace(changed=None) if key in passed_over else change
                         passed_over.discard(key)
+        if not holds_any and not self.problems:
+            self._report(f"{self.folder}: holds no snapshot: nothing was recorded here yet, or its segments lost what they held")
 
     def _segments(self) -> Iterator[tuple[str, scan.Ranges]]:
         for path in layout.segments(self.folder):
@@ -99,10 +120,11 @@ class Recording:
                 continue
             yield path, known[1]
 
-    def _segment_changes(self, file: BinaryIO, name: str, window: "_Window") -> Iterator[Change]:
+    def _segment_changes(self, file: BinaryIO, path: str, window: "_Window", *, is_newest: bool) -> Iterator[Change]:
         """Yield what the frames of one segment hold that the window touches; frames before it are read only where later ones need them."""
+        name = os.path.basename(path)
         hosts: dict[str, _HostReader] = {}
-        for frame in scan.frames(file, name, self._report):
+        for frame in scan.frames(file, name, self._report, may_be_torn=is_newest):
             header = frame.header
             if not window.wants_host(header.host):
                 continue

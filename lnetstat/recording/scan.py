@@ -1,6 +1,8 @@
 """Walking over the frames of one segment by their headers, past damage and up to a torn tail."""
 
+import errno
 import os
+import stat
 import zlib
 from collections.abc import Callable, Iterator
 from typing import BinaryIO, NamedTuple
@@ -20,19 +22,29 @@ class Frame(NamedTuple):
     body_at: int
 
 
-def frames(file: BinaryIO, name: str, report: Report) -> Iterator[Frame]:
+def open_segment(path: str) -> BinaryIO:
+    """Open a segment for reading. Raises OSError, also for what is no file: a FIFO would be waited for without end."""
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        raise OSError(errno.EISDIR if os.path.isdir(path) else errno.EINVAL, "not a regular file", path)
+    return open(path, "rb")
+
+
+def frames(file: BinaryIO, name: str, report: Report, *, may_be_torn: bool) -> Iterator[Frame]:
     """Yield the frames of an open segment, bodies unread, until its end or a frame that is not whole yet.
 
-    A frame that is being written, or that a killed writer left, is no damage. Damaged bytes are told to `report`, once each, and passed
-    over up to the next frame's marker. Raises RecordingError where a newer version wrote the segment.
+    `may_be_torn`: a last frame that is not whole is no damage: it is being written, or a killed writer left it. In a segment that others
+    follow it is told: nothing else would say that ticks are lost. Damaged bytes are told to `report`, once each, and passed over up to the
+    next frame's marker. Raises RecordingError where a newer version wrote the segment.
     """
     size = os.fstat(file.fileno()).st_size
-    at = _start(file, name, size, report)
+    at = _start(file, name, size, report, may_be_torn=may_be_torn)
     while at < size:
         frame = _frame_at(file, at, size)
         if frame is None:
             found = _next_marker(file, at + 1, size)
             if found is None and _is_torn_tail(file, at, size):
+                if not may_be_torn:
+                    report(_cut_short(name, at))
                 return
             found = size if found is None else found
             report(
@@ -41,10 +53,18 @@ def frames(file: BinaryIO, name: str, report: Report) -> Iterator[Frame]:
             at = found
             continue
         end = frame.body_at + frame.header.body_bytes
-        if frame.header.kind == layout.END or end > size:
+        if frame.header.kind == layout.END:
+            return
+        if end > size:
+            if not may_be_torn:
+                report(_cut_short(name, at))
             return
         yield frame
         at = end
+
+
+def _cut_short(name: str, at: int) -> str:
+    return f"{name}: cut short in the frame at byte {at}: its tick is lost, and what came after it up to the next segment"
 
 
 def body(file: BinaryIO, frame: Frame) -> bytes | None:
@@ -56,12 +76,12 @@ def body(file: BinaryIO, frame: Frame) -> bytes | None:
 
 def ranges(path: str) -> Ranges:
     """Return each host's first and last stamp (epoch ns) in a segment: from its end frame, else by walking over the headers."""
-    with open(path, "rb") as file:
+    with open_segment(path) as file:
         found = _ranges_at_end(file)
         if found is not None:
             return found
         found = {}
-        for header, _ in frames(file, os.path.basename(path), lambda _: None):
+        for header, _ in frames(file, os.path.basename(path), lambda _: None, may_be_torn=True):
             begin_ns, end_ns = found.get(header.host, (header.begin_ns, header.end_ns))
             found[header.host] = min(begin_ns, header.begin_ns), max(end_ns, header.end_ns)
         return found
@@ -81,7 +101,7 @@ def _ranges_at_end(file: BinaryIO) -> Ranges | None:
     return layout.unpack_end_frame(file.read(frame_bytes))
 
 
-def _start(file: BinaryIO, name: str, size: int, report: Report) -> int:
+def _start(file: BinaryIO, name: str, size: int, report: Report, *, may_be_torn: bool) -> int:
     """Return where the first frame begins."""
     file.seek(0)
     start = file.read(layout.SEGMENT_HEADER_BYTES_MAX)
@@ -89,6 +109,8 @@ def _start(file: BinaryIO, name: str, size: int, report: Report) -> int:
     if found is None:
         if size > len(layout.segment_header()) or start != layout.segment_header()[:size]:
             report(f"{name}: its first line is damaged: read as version {layout.VERSION}")
+        elif not may_be_torn:
+            report(f"{name}: cut short in its first line: its ticks are lost")
         return min(size, len(layout.segment_header()))
     version, header_bytes = found
     if version > layout.VERSION:

@@ -233,7 +233,7 @@ def _lock(folder: str) -> BinaryIO:
     """Return the locked lock file of the folder, which is made when it is missing; raises RecordingError."""
     try:
         os.makedirs(folder, exist_ok=True)
-        lock = open(os.path.join(folder, layout.LOCK_NAME), "ab", buffering=0)  # noqa: SIM115  held as long as the writer lives
+        lock = open(os.path.join(folder, layout.LOCK_NAME), "ab", buffering=0, opener=_open_at_once)  # noqa: SIM115  held as long as the writer lives
     except OSError as error:
         raise RecordingError(f"{folder}: cannot record here: {error.strerror}: choose a folder that can be written") from error
     try:
@@ -246,6 +246,11 @@ def _lock(folder: str) -> BinaryIO:
             message = f"{folder}: cannot be locked: {error.strerror}: choose a folder on a local file system"
         raise RecordingError(message) from error
     return lock
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    """Open as open() does, but fail where a FIFO would be waited for."""
+    return os.open(path, flags | os.O_NONBLOCK, 0o666)
 
 
 def _write_whole(file: BinaryIO, data: bytes) -> None:

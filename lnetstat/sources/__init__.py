@@ -12,12 +12,16 @@ def open_source(path: str, *, host: str | None = None) -> Source:
 
     `host` replaces what an archive or a file says about its host; a recording keeps its own. Raises SourceError when nothing can be read.
     """
+    from lnetstat.recording import is_segment
+
     # a node's agent imports this package too: what it does not need (tarfile and its compressors) is imported where it is used
     from lnetstat.sources._members import is_tar
     from lnetstat.sources.file import open_file, open_stdin
 
     if path == "-":
         return open_stdin(host)
+    if is_segment(path):
+        raise SourceError(f"{path}: a segment of a recording: give its folder: {os.path.dirname(path) or '.'}")
     try:
         mode = os.stat(path).st_mode
         if stat.S_ISDIR(mode):

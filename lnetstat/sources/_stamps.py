@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 SECOND_NS = 1_000_000_000
 DAY_NS = 86400 * SECOND_NS
+YEARS = "the years 1990 to 2200"
+_BEGIN_NS, _END_NS = 631152000 * SECOND_NS, 7258118400 * SECOND_NS
 
 _DATE = r"(?P<year>20\d\d|19[789]\d)(?P<dash>-?)(?P<month>0[1-9]|1[0-2])(?P=dash)(?P<day>0[1-9]|[12]\d|3[01])"
 _CLOCK = r"(?P<hour>[01]\d|2[0-3])(?P<colon>[:.-]?)(?P<minute>[0-5]\d)(?:(?P=colon)(?P<second>[0-5]\d)(?:[.,](?P<fraction>\d{1,9}))?)?"
@@ -22,6 +24,11 @@ class Stamp(NamedTuple):
     zone_known: bool
     begin: int
     end: int
+
+
+def is_credible(time_ns: int) -> bool:
+    """Whether a time (epoch ns) lies in the years 1990 to 2200; others are of a broken clock or a damaged file, and may not fit 64 bits."""
+    return _BEGIN_NS <= time_ns < _END_NS
 
 
 @functools.lru_cache(maxsize=1024)

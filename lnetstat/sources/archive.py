@@ -14,9 +14,21 @@ from lnetstat.errors import SourceError
 from lnetstat.model import Snapshot, State
 from lnetstat.sources._hosts import Hosts, host_file_base
 from lnetstat.sources._index import IndexRow, parse_index
-from lnetstat.sources._members import Container, Member, Wanted, contents, survey, unpacked_head
-from lnetstat.sources._names import place, plain_name
-from lnetstat.sources._stamps import DAY_NS, SECOND_NS, find_stamp
+from lnetstat.sources._members import (
+    COPY_ADVICE,
+    FOLDER_LINK,
+    HARD_LINK,
+    LINK,
+    Container,
+    Content,
+    Member,
+    Wanted,
+    contents,
+    survey,
+    unpacked_head,
+)
+from lnetstat.sources._names import archive_stem, place, plain_name
+from lnetstat.sources._stamps import DAY_NS, SECOND_NS, YEARS, find_stamp, is_credible
 from lnetstat.sources.node import LNET_TABLES
 from lnetstat.sources.reading import state_of
 from lnetstat.tables import table_looking_like, table_named
@@ -69,13 +81,16 @@ class ArchiveSource:
         self._hosts = Hosts()
         self._indexes: dict[tuple[str, ...], dict[tuple[str, str], IndexRow]] = {}
         self._uncertain: dict[str, list[str]] = {}
-        drafts = [draft for member in survey(path, self.problems) if (draft := self._draft(member))]
+        self._unusable: dict[str, list[str]] = {}
+        self._yielded: tuple[Snapshot, str] | None = None
+        drafts = [draft for member in survey(path, self.problems, self._pass_over) if (draft := self._draft(member))]
         self._entries = self._plan(drafts + self._without_file(drafts))
+        self.problems += _lines(self._unusable)
+        self.notes += _lines(self._uncertain)
         if not self._entries:
             raise SourceError(self._nothing())
         self.hosts = tuple(sorted({entry.host for entry in self._entries}))
         self.begin_ns, self.end_ns = self._entries[0].time_ns, self._entries[-1].time_ns
-        self._tell_notes()
         self._indexes.clear()
 
     def snapshots(self) -> Iterator[Snapshot]:
@@ -86,11 +101,45 @@ class ArchiveSource:
                 wanted.setdefault(entry.draft.container, []).append(entry.draft.wanted)
         readers = {container: contents(container, files) for container, files in wanted.items()}
         for entry in self._entries:
-            data = next(readers[entry.draft.container], None) if entry.draft.container else b""
-            yield self._snapshot(entry, data)
+            content = next(readers[entry.draft.container]) if entry.draft.container else Content(b"")
+            snapshot = self._snapshot(entry, content)
+            self._yielded = snapshot, self._shown(entry.draft.parts)
+            yield snapshot
+
+    def where(self, snapshot: Snapshot) -> str:
+        """Return the path inside the archive of the snapshot that was yielded last, "" for any other."""
+        if self._yielded is None or self._yielded[0][:3] != snapshot[:3]:
+            return ""
+        return self._yielded[1]
 
     def _draft(self, member: Member) -> _Draft | None:
         """Take note of one file; None when it is no snapshot."""
+        try:
+            return self._draft_of_file(member)
+        except OSError as error:
+            words = f"cannot be read: {_reason(error.errno or errno.EIO)}"
+            if member.parts[-1] == INDEX:
+                self._reject(words, member.parts)
+            else:
+                self._note(words, member.parts)
+            self.ignored += 1
+            return None
+
+    def _pass_over(self, parts: tuple[str, ...], kind: str) -> None:
+        """Take note of what is neither a file nor a folder, where one of ours was to be expected."""
+        if kind == FOLDER_LINK:
+            self._note("is a link to a folder: not followed", parts)
+            return
+        found = place(parts)
+        if not (parts[-1] == INDEX or archive_stem(parts[-1]) or (found and found.name)):
+            return
+        if kind == LINK:
+            self._note("is a link: not followed", parts)
+        else:
+            advice = "copy it as a file of its own" if kind == HARD_LINK else "expected a file"
+            self._reject(f"is {kind}: left out: {advice}", parts)
+
+    def _draft_of_file(self, member: Member) -> _Draft | None:
         last = member.parts[-1]
         if last == INDEX:
             text = member.read(INDEX_BYTES_MAX).decode("utf-8", "replace")
@@ -133,16 +182,20 @@ class ArchiveSource:
 
     def _plan(self, drafts: list[_Draft]) -> list[_Entry]:
         self._hosts.settle(self._host)
-        return sorted(self._entry(order, draft) for order, draft in enumerate(drafts))
+        return sorted(entry for order, draft in enumerate(drafts) if (entry := self._entry(order, draft)))
 
-    def _entry(self, order: int, draft: _Draft) -> _Entry:
+    def _entry(self, order: int, draft: _Draft) -> _Entry | None:
+        """Return the planned snapshot; None where no time can be found for it."""
         row = self._row_of(draft.parts)
         if row:
             time_ns, resolution_ns = row.time_ns, MICROSECOND_NS
         else:
-            time_ns, resolution_ns = self._time_of_path(draft)
+            found = self._time_of_path(draft)
+            if found is None:
+                return None
+            time_ns, resolution_ns = found
             if draft.wanted.size == 0 and draft.name in LNET_TABLES:
-                self._note("is empty, which no kernel prints: rsync and tar store nothing of debugfs files, cat does", draft)
+                self._note("is empty, which no kernel prints: rsync and tar store nothing of debugfs files, cat does", draft.parts)
         self.uncertainty_s = max(self.uncertainty_s, resolution_ns / SECOND_NS)
         return _Entry(time_ns, order, draft, self._hosts.host_of(draft.parts, draft.base), row)
 
@@ -150,40 +203,44 @@ class ArchiveSource:
         rows = self._indexes.get(parts[:-2])
         return rows.get((parts[-2], parts[-1])) if rows else None
 
-    def _time_of_path(self, draft: _Draft) -> tuple[int, int]:
-        """Return the time of a file that no index names, and how exact it is, both in nanoseconds."""
+    def _time_of_path(self, draft: _Draft) -> tuple[int, int] | None:
+        """Return the time of a file that no index names, and how exact it is, both in nanoseconds; None where none is credible."""
         stamp = next((stamp for part in reversed(draft.parts) if (stamp := find_stamp(part))), None)
-        if stamp is None:
-            self._note("has no time stamp in its path: its modification time is used", draft)
+        if stamp is None or not is_credible(stamp.time_ns):
+            if not is_credible(draft.mtime_ns):
+                self._reject(f"has no time stamp in its path and was modified outside {YEARS}: left out", draft.parts)
+                return None
+            if stamp is None:
+                self._note("has no time stamp in its path: its modification time is used", draft.parts)
+            else:
+                self._reject(f"has a time stamp outside {YEARS} in its path: its modification time is used", draft.parts)
             return draft.mtime_ns, SECOND_NS
         if not stamp.zone_known and stamp.resolution_ns < DAY_NS:
-            self._note("has a time stamp without time zone: taken as UTC", draft)
+            self._note("has a time stamp without time zone: taken as UTC", draft.parts)
         slack_ns = FARTHEST_ZONE_NS if not stamp.zone_known else 0
         inside = -slack_ns <= draft.mtime_ns - stamp.time_ns < stamp.resolution_ns + slack_ns
         if stamp.resolution_ns >= DAY_NS and inside:
             return draft.mtime_ns, SECOND_NS  # a sosreport names the day only, but its files keep their times
         return stamp.time_ns, stamp.resolution_ns
 
-    def _snapshot(self, entry: _Entry, data: bytes | None) -> Snapshot:
+    def _snapshot(self, entry: _Entry, content: Content) -> Snapshot:
         number = entry.row.errno if entry.row else 0
         flags: frozenset[str] = frozenset()
-        if data is None:
-            self.problems.append(f"{self._shown(entry.draft.parts)}: damaged or larger than 64 MiB: left out")
-            number, data = errno.EIO, b""
-        elif entry.row and entry.draft.container and len(data) != entry.row.size:
+        if content.errno:
+            self.problems.append(f"{self._shown(entry.draft.parts)}: {_reason(content.errno)}: left out")
+            number = content.errno
+        elif entry.row and entry.draft.container and len(content.data) != entry.row.size:
             flags = frozenset({"torn"})
         state = State.PARTIAL if number == errno.ESTALE else state_of(number)
         read_ns = entry.row.read_ns if entry.row else 0
-        text = data.decode("utf-8", "surrogateescape")
+        text = content.data.decode("utf-8", "surrogateescape")
         return Snapshot(entry.draft.name, entry.host, entry.time_ns, None, read_ns, state, number, flags, text)
 
-    def _note(self, words: str, draft: _Draft) -> None:
-        self._uncertain.setdefault(words, []).append(self._shown(draft.parts))
+    def _note(self, words: str, parts: tuple[str, ...]) -> None:
+        self._uncertain.setdefault(words, []).append(self._shown(parts))
 
-    def _tell_notes(self) -> None:
-        for words, files in self._uncertain.items():
-            others = f" ({len(files) - 1} others likewise)" if len(files) > 1 else ""
-            self.notes.append(f"{files[0]} {words}{others}")
+    def _reject(self, words: str, parts: tuple[str, ...]) -> None:
+        self._unusable.setdefault(words, []).append(self._shown(parts))
 
     def _shown(self, parts: tuple[str, ...]) -> str:
         """Return a member's path below the archive, printable."""
@@ -193,3 +250,18 @@ class ArchiveSource:
     def _nothing(self) -> str:
         first = f": {self.problems[0]}" if self.problems else ""
         return f"{self.path}: no LNet or Lustre text found in {self.ignored} files{first}: expected peers, nis, *.stats, lnetctl_*.yaml, …"
+
+
+def _lines(files_by_words: dict[str, list[str]]) -> list[str]:
+    """Return one line for each thing to say, with the first file that it is true of."""
+    return [
+        f"{files[0]} {words}" + (f" ({len(files) - 1} others likewise)" if len(files) > 1 else "")
+        for words, files in files_by_words.items()
+    ]
+
+
+def _reason(number: int) -> str:
+    """Return why a file could not be read, and what to do."""
+    if number in (errno.EACCES, errno.EPERM):
+        return f"{os.strerror(number)}: {COPY_ADVICE}"
+    return "damaged or larger than 64 MiB" if number == errno.EIO else os.strerror(number)

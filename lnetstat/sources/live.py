@@ -16,7 +16,7 @@ from lnetstat.tables import builtin_tables
 
 SECOND_NS = 1_000_000_000
 LOOK_EVERY_NS = 60 * SECOND_NS
-LOOK_FOR_LNET_EVERY_NS = SECOND_NS
+LOOK_FOR_LNET_EVERY_NS = SECOND_NS // 2  # so that ticks of a second, which are never exact, all look
 TUNABLES_EVERY_NS = 600 * SECOND_NS
 COMMANDS_EVERY_NS = 30 * SECOND_NS
 COMMAND_TIMEOUT_S = 10.0
@@ -29,7 +29,7 @@ class NodeSource:
     Each read has `deadline_s` seconds; one that takes longer is FAILED with ETIMEDOUT in this tick and the following ones until it comes
     back, and delays nothing else. LNet's tables, service statistics and proc/stat are read at every tick, tunables every 10 minutes,
     lnetctl every 30 s (its answer comes with a later tick). What appears or vanishes is noticed within 60 s; LNet's tables that are not
-    there are looked for every second. A file that vanished is reported ABSENT: LNet's tables always, others for 10 minutes.
+    there are looked for twice a second. A file that vanished is reported ABSENT: LNet's tables always, others for 10 minutes.
     """
 
     def __init__(
@@ -61,7 +61,6 @@ class NodeSource:
         self._sizes: dict[str, int] = {}
         self._absent_since_ns: dict[str, int] = {}
         self._seen: set[str] = set()
-        self._absent: set[str] = set()
         self._due_ns: dict[str, int] = {}
 
     @property
@@ -80,8 +79,10 @@ class NodeSource:
         Waits until all is read or failed, but no longer than `wait_s`: what comes later, but by its deadline, comes with a later tick.
         """
         wait_s = self._deadline_s * 2 if wait_s is None else wait_s
-        if self._has_moved(wait_s) or self._is_due("look", LOOK_EVERY_NS):
-            self._due_ns["look"] = self._clocks.monotonic_ns() + LOOK_EVERY_NS
+        if self._is_due("look", LOOK_EVERY_NS):
+            self._look(wait_s)
+        elif self._is_due("lnet", LOOK_FOR_LNET_EVERY_NS) and self._has_lnet_come(wait_s):
+            self._due_ns.pop("tunables", None)  # modules have been loaded
             self._look(wait_s)
         due = [*self._lnet.values(), *self._services.values()]
         if self._is_due("tunables", TUNABLES_EVERY_NS):
@@ -119,10 +120,10 @@ class NodeSource:
         self._due_ns[group] = now_ns + every_ns
         return True
 
-    def _has_moved(self, wait_s: float) -> bool:
-        """Whether LNet's tables that were missing are to be had now, from where they were not looked for."""
-        missing = self._absent | (self._wanted_tables - self._lnet.keys())
-        if not missing & self._wanted_tables or not self._is_due("lnet", LOOK_FOR_LNET_EVERY_NS):
+    def _has_lnet_come(self, wait_s: float) -> bool:
+        """Whether tables of LNet that could not be read are to be had from where they were not looked for."""
+        missing = self._wanted_tables - self._seen
+        if not missing:
             return False
         self._lnet_looks.start([Job("lnet", lambda: look_for_lnet(self._node))])
         self._lnet_looks.wait(["lnet"], self._deadline_s, wait_s)
@@ -185,7 +186,6 @@ class NodeSource:
         if absent & self._seen:
             self._due_ns.pop("look", None)
         self._seen -= absent
-        self._absent = self._absent.union(absent) - {snapshot.name for snapshot in snapshots if snapshot.state is not State.ABSENT}
         self._seen |= {snapshot.name for snapshot in snapshots if snapshot.state is State.OK}
 
 

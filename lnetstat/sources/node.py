@@ -81,10 +81,10 @@ def this_node() -> Node:
 
 def look(node: Node) -> Found:
     """Find everything that the node has to read now."""
-    return Found(_lnet(node), _services(node), _tunables(node), _commands(node))
+    return Found(look_for_lnet(node), _services(node), _tunables(node), _commands(node))
 
 
-def _lnet(node: Node) -> tuple[Target, ...]:
+def look_for_lnet(node: Node) -> tuple[Target, ...]:
     """Return a target for each of LNet's tables, or none where this node has no LNet at all."""
     targets = [_lnet_table(node, name) for name in LNET_TABLES]
     loaded = os.path.exists(node.path("sys/module/lnet"))

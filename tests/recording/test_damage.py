@@ -77,7 +77,7 @@ def test_a_flipped_byte_costs_at_most_one_host_up_to_its_next_key_frame(whole: b
 def test_a_text_cut_anywhere_loses_only_what_is_cut_off(whole: bytes, scratch: Path, data: st.DataObject) -> None:
     cut = data.draw(st.integers(0, len(whole)))
     ticks, problems = read(scratch, whole[:cut])
-    assert problems == []
+    assert problems == [] if ticks["a"] else [problem for problem in problems if "holds no snapshot" in problem]
     assert all(ticks[host] == list(range(len(ticks[host]))) for host in HOSTS)
     assert cut < len(whole) * 0.9 or len(ticks["a"]) > TICKS * 0.8
 

@@ -250,7 +250,7 @@ def test_hostile_members_are_harmless(tmp_path: Path) -> None:
             "..",
         ):
             info = tarfile.TarInfo(name)
-            info.size = len(PEERS)
+            info.size, info.mtime = len(PEERS), MTIME_S
             tar.addfile(info, io.BytesIO(PEERS.encode()))
         for name, kind in (("peers", tarfile.SYMTYPE), ("nis", tarfile.LNKTYPE), ("stats", tarfile.CHRTYPE), ("routes", tarfile.FIFOTYPE)):
             info = tarfile.TarInfo(f"20261120T120000Z/{name}")
