@@ -170,6 +170,7 @@ class PeersStream:
         self._tails: list[_Tail] = []
         self._known: dict[str, _Tail] = {}
         self._nets: dict[str, _NetSums] = {}
+        self._worst: tuple[int, list[TopPeer]] | None = None  # the latest answer, as long as no line changes
 
     def update(self, text: str) -> bool:
         """Take the next text. False: it is not the regular ten-column text; use the reference for it."""
@@ -190,6 +191,10 @@ class PeersStream:
         at = 0
         for lines in _parts(text, len(TEN_HEADER)):
             before = self._lines[at : at + len(lines)]
+            if lines == before:
+                at += len(lines)
+                continue
+            self._worst = None
             for offset in compress(range(len(before)), map(ne, lines, before)):
                 self._change(at + offset, lines[offset], before[offset])
             for line in lines[len(before) :]:
@@ -199,7 +204,9 @@ class PeersStream:
             at += len(lines)
         for tail in self._tails[at:]:
             self._sums(tail).add(tail, -1)
-        del self._tails[at:], self._lines[at:]
+        if at < len(self._lines):
+            self._worst = None
+            del self._tails[at:], self._lines[at:]
 
     def _change(self, at: int, line: str, before: str) -> None:
         old, new = self._tails[at], self._tail(line, before)
@@ -233,6 +240,11 @@ class PeersStream:
 
     def worst(self, count: int) -> list[TopPeer]:
         """Return what worst() gives for the rows of the latest text."""
+        if self._worst is None or self._worst[0] != count:
+            self._worst = count, self._find_worst(count)
+        return self._worst[1]
+
+    def _find_worst(self, count: int) -> list[TopPeer]:
         bound = self._bound(count)
         tails, lines, tx_bound = self._tails, self._lines, bound[0]
         low = [at for at, tail in enumerate(tails) if tail[0] <= tx_bound]
