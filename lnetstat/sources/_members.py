@@ -41,7 +41,7 @@ class Container(NamedTuple):
 class Member(NamedTuple):
     """One file. `parts`: its path, with the containers' own; `read(n)`: its first n bytes, only until the next member is asked for.
 
-    read() raises OSError where a file of a folder cannot be read; a tar file that is damaged there gives nothing, and survey() tells.
+    read() raises OSError where the file cannot be read; a tar file that is damaged there is also told by survey().
     """
 
     container: Container
@@ -208,7 +208,7 @@ def _survey_stream(
 
 
 class _TarHead:
-    """Reads the beginning of a file in a tar file. Damage is not raised to the caller but remembered for survey(), which ends there."""
+    """Reads the beginning of a file in a tar file. Damage is EIO to the caller, and remembered for survey(), which ends there."""
 
     def __init__(self, content: IO[bytes]) -> None:
         self._content = content
@@ -219,12 +219,13 @@ class _TarHead:
             return self._content.read(count)
         except DAMAGE as error:
             self.damage = error
-            return b""
+            raise OSError(errno.EIO, os.strerror(errno.EIO)) from error
 
 
 def _mtime_ns(info: tarfile.TarInfo) -> int:
     """Return when a member was modified; 0, which is no time that anybody recorded, where its header holds no number (inf, nan)."""
-    return int(info.mtime * 1_000_000_000) if math.isfinite(info.mtime) else 0
+    mtime_ns = info.mtime * 1_000_000_000
+    return int(mtime_ns) if math.isfinite(mtime_ns) else 0
 
 
 def _survey_nested(

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
+from lnetstat.errors import SourceError
 from lnetstat.frames import Frames, load
 from lnetstat.model import Snapshot, Source, State
 from lnetstat.recording import Recording, RecordingWriter
@@ -214,3 +215,10 @@ def test_of_a_large_table_only_changed_lines_are_parsed(tmp_path: Path, monkeypa
     assert len(frames.tables["peers"]) == 15 * 500
     assert sum(parsed_bytes) < parsed_bytes[0] * 1.2
     assert isinstance(frames.tables["peers"], pd.DataFrame)
+
+
+@pytest.mark.parametrize("field", ["time_ns", "read_ns", "errno"])
+def test_a_number_beyond_64_bits_is_one_clear_line(field: str) -> None:
+    one = snapshot(HEADER + row("1@gni"))._replace(**{field: 1 << 63})
+    with pytest.raises(SourceError, match=r"^rtr: peers: .* 9223372036854775808.*expected numbers of 64 bits"):
+        load(Given([one]))

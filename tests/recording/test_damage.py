@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lnetstat.errors import RecordingError
 from lnetstat.model import Snapshot, State
-from lnetstat.recording import Recording, RecordingWriter
+from lnetstat.recording import Recording, RecordingWriter, body
 from lnetstat.recording.format import KEY_EVERY
 
 TICKS = 40
@@ -143,3 +144,88 @@ def test_a_killed_writer_loses_nothing_that_it_wrote_and_lets_the_next_one_in(tm
     with RecordingWriter(tmp_path, free_bytes_min=0) as writer:
         writer.write([snapshot(100_000, "a")])
     assert [s.time_ns // 10**9 for s in Recording(tmp_path).snapshots()] == [*found, 100_000]
+
+
+def two_segments(folder: Path, first: bytes) -> Recording:
+    """A recording whose first segment has these bytes and whose second one is whole and of later ticks."""
+    folder.mkdir(exist_ok=True)
+    for old in folder.glob("*.lnetrec"):
+        old.unlink()
+    (folder / "00000001.lnetrec").write_bytes(first)
+    with RecordingWriter(folder, free_bytes_min=0) as writer:
+        writer.write([snapshot(1000, "a")])
+    return Recording(folder)
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_a_segment_cut_short_is_told_when_others_follow(whole: bytes, scratch: Path, data: st.DataObject) -> None:
+    ends = [at for at in range(len(whole)) if whole.startswith(b"\xabLNF", at)]
+    cut = data.draw(st.integers(0, ends[-1] - 1))
+    recording = two_segments(scratch / "two", whole[:cut])
+    ticks = [s.time_ns // 10**9 for s in recording.snapshots() if s.host == "a"]
+    assert ticks == [*range(len(ticks) - 1), 1000]
+    if cut in ends:
+        assert recording.problems == [], "nothing tells this from a writer that was killed between two ticks"
+    else:
+        assert len(recording.problems) == 1
+        assert recording.problems[0].startswith("00000001.lnetrec: cut short in ")
+
+
+def test_zeros_at_the_end_are_told_when_other_segments_follow(whole: bytes, tmp_path: Path) -> None:
+    at = whole.rindex(b"\xabLNF")
+    assert two_segments(tmp_path / "two", whole[:at] + bytes(5000)).problems == []
+    recording = two_segments(tmp_path / "two", whole[:at] + bytes(5000))
+    assert len(list(recording.snapshots())) == 2 * TICKS + 1
+    assert len(recording.problems) == 1
+    assert f"cut short in the frame at byte {at}" in recording.problems[0]
+
+
+@pytest.mark.parametrize("sizes", [(), (0,), (29,), (37,), (100,), (0, 0), (37, 37), (50, 100)])
+def test_a_recording_that_holds_nothing_says_so(whole: bytes, tmp_path: Path, sizes: tuple[int, ...]) -> None:
+    (tmp_path / "recording.lock").touch()
+    for number, size in enumerate(sizes, 1):
+        (tmp_path / f"{number:08}.lnetrec").write_bytes(whole[:size])
+    recording = Recording(tmp_path)
+    assert list(recording.snapshots()) == []
+    assert recording.problems
+    if len(sizes) < 2:
+        assert recording.problems == [f"{tmp_path}: holds no snapshot: nothing was recorded here yet, or its segments lost what they held"]
+
+
+def test_a_time_without_snapshots_is_no_problem_of_the_recording(whole: bytes, scratch: Path) -> None:
+    (scratch / "00000001.lnetrec").write_bytes(whole)
+    recording = Recording(scratch)
+    assert list(recording.snapshots(begin_ns=10**18)) == []
+    assert list(recording.snapshots(hosts=["nobody"])) == []
+    assert recording.problems == []
+
+
+def test_segments_that_are_no_files_are_told_and_never_waited_for(whole: bytes, tmp_path: Path) -> None:
+    (tmp_path / "00000001.lnetrec").write_bytes(whole)
+    os.mkfifo(tmp_path / "00000002.lnetrec")
+    (tmp_path / "00000003.lnetrec").mkdir()
+    with RecordingWriter(tmp_path, free_bytes_min=0) as writer:
+        writer.write([snapshot(1000, "a")])
+    recording = Recording(tmp_path)
+    assert len(list(recording.snapshots())) == 2 * TICKS + 1
+    assert recording.problems == [f"0000000{number}.lnetrec: cannot be read: not a regular file" for number in (2, 3)]
+
+
+def test_a_lock_that_is_a_fifo_is_no_trap(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "recording.lock")
+    with pytest.raises(RecordingError, match="cannot record here"):
+        RecordingWriter(tmp_path)
+
+
+def test_a_stamp_beyond_64_bits_in_a_frame_costs_this_frame(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with RecordingWriter(tmp_path, free_bytes_min=0) as writer:
+        writer.write([snapshot(1, "b")])
+        with monkeypatch.context() as patch:
+            origin = body._origin
+            patch.setattr(body, "_origin", lambda s: [s.name, 1 << 70, *origin(s)[2:]])
+            writer.write([snapshot(1, "a")])
+    recording = Recording(tmp_path)
+    assert [s.host for s in recording.snapshots()] == ["b"]
+    assert len(recording.problems) == 1
+    assert "does not fit 64 bits" in recording.problems[0]

@@ -341,3 +341,56 @@ print(sorted({"tarfile", "gzip", "subprocess", "shutil", "yaml", "numpy", "click
     write(tmp_path, NODE_FILES)
     done = subprocess.run([sys.executable, "-c", program, tmp_path], capture_output=True, text=True, timeout=FOREVER_S)
     assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+def test_a_table_that_comes_back_is_read_within_a_second(tmp_path: Path) -> None:
+    time = Time()
+    source = LiveSource(str(write(tmp_path, {name: f"{name}\n" for name in LNET_TABLES})), clocks=time.clocks)
+    source.tick()
+    (tmp_path / "peers").unlink()
+    for _ in range(3):
+        time.pass_s(1)
+        assert states(source.tick())["peers"] is State.ABSENT
+    write(tmp_path, {"peers": "back\n"})
+    time.pass_s(1)
+    assert texts(source.tick())["peers"] == "back\n"
+    source.close()
+
+
+def test_lnet_that_is_loaded_after_the_start_is_read_within_a_second(tmp_path: Path) -> None:
+    time = Time()
+    root = write(tmp_path, {"sys/fs/lustre/timeout": "100\n"})
+    source = LiveSource(str(root), names=["peers", "nis", "timeout"], clocks=time.clocks)
+    assert states(source.tick()) == {"peers": State.ABSENT, "nis": State.ABSENT, "timeout": State.OK}
+    time.pass_s(2)
+    assert states(source.tick()) == {"peers": State.ABSENT, "nis": State.ABSENT}
+    write(tmp_path, {"proc/sys/lnet/peers": "peers\n", "proc/sys/lnet/nis": "nis\n"})
+    time.pass_s(0.999)
+    assert texts(source.tick()) == {"peers": "peers\n", "nis": "nis\n", "timeout": "100\n"}, "and the tunables of the new modules"
+    time.pass_s(1)
+    assert set(texts(source.tick())) == {"peers", "nis"}
+    source.close()
+
+
+def test_a_table_that_becomes_something_else_says_so_at_the_next_tick(tmp_path: Path) -> None:
+    time = Time()
+    source = LiveSource(str(write(tmp_path, {name: f"{name}\n" for name in LNET_TABLES})), clocks=time.clocks)
+    source.tick()
+    for gap in (False, True):
+        for name in ("peers", "nis", "stats"):
+            path = tmp_path / name
+            path.rmdir() if path.is_dir() else path.unlink()
+        if gap:
+            for _ in range(3):
+                time.pass_s(1)
+                assert {states(snapshots := source.tick())[name] for name in ("peers", "nis", "stats")} == {State.ABSENT}
+        (tmp_path / "peers").mkdir()
+        os.mkfifo(tmp_path / "nis")
+        (tmp_path / "stats").write_bytes(b"\0\xff garbage")
+        time.pass_s(1)
+        snapshots = source.tick()
+        found = {s.name: (s.state, s.errno, s.text) for s in snapshots}
+        assert found["peers"] == (State.FAILED, errno.EISDIR, "")
+        assert found["nis"] == (State.FAILED, errno.ENXIO, "")
+        assert found["stats"] == (State.OK, 0, "\0\udcff garbage")
+    source.close()

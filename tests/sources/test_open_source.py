@@ -15,7 +15,7 @@ import pytest
 from lnetstat.errors import LnetstatError, SourceError
 from lnetstat.model import Snapshot, State
 from lnetstat.recording import Recording, RecordingWriter
-from lnetstat.sources import open_source
+from lnetstat.sources import _members, file, open_source
 from lnetstat.sources.archive import ArchiveSource
 from lnetstat.sources.file import open_stdin
 
@@ -138,3 +138,41 @@ def test_a_file_without_permission_says_what_to_do(tmp_path: Path, monkeypatch: 
     finally:
         if was_root:
             os.seteuid(0)
+
+
+def test_a_segment_of_a_recording_names_its_folder(tmp_path: Path) -> None:
+    with RecordingWriter(tmp_path / "rec") as writer:
+        writer.write([Snapshot("peers", "rtr", MTIME_NS, 1, 1, State.OK, 0, frozenset(), PEERS)])
+    segment = tmp_path / "rec" / "00000001.lnetrec"
+    (tmp_path / "renamed").write_bytes(segment.read_bytes())
+    os.mkfifo(tmp_path / "00000007.lnetrec")
+    for path in (segment, tmp_path / "renamed", tmp_path / "00000007.lnetrec"):
+        with pytest.raises(SourceError, match=f"^{path}: a segment of a recording: give its folder: {path.parent}$"):
+            open_source(str(path))
+    with pytest.raises(SourceError, match="No such file"):
+        open_source(str(tmp_path / "00000008.lnetrec"))
+
+
+def test_a_packed_file_is_bounded_like_a_member_of_an_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (_members, file):
+        monkeypatch.setattr(module, "MEMBER_BYTES_MAX", 3 << 20)
+    noise = os.urandom(1 << 20).hex().encode() + b"\n"
+    for text, fits in ((PEERS.encode() + noise, True), (PEERS.encode() + bytes(4 << 20), False), (PEERS.encode() + noise * 4, False)):
+        path = captured(tmp_path / "peers.gz", gzip.compress(text))
+        if fits:
+            assert only(open_source(path)).text.encode() == text
+            continue
+        with pytest.raises(SourceError, match=r"peers\.gz: more than 3 MiB: "):
+            open_source(path)
+
+
+@pytest.mark.parametrize("year_s", [13569465600, 0])
+def test_a_file_whose_time_cannot_be_true(tmp_path: Path, year_s: int) -> None:
+    path = captured(tmp_path / "peers")
+    os.utime(path, (year_s, year_s))
+    with pytest.raises(SourceError, match=r"peers: modified outside the years 1990 to 2200, and no time stamp in its path: give it"):
+        open_source(path)
+    path = captured(tmp_path / "rtr" / "19700101T000005Z" / "peers")
+    source = open_source(path)
+    assert only(source).time_ns == MTIME_NS
+    assert source.problems == [f"{path} has a time stamp outside the years 1990 to 2200 in its path: its modification time is used"]  # type: ignore[attr-defined]
