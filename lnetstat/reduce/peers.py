@@ -170,7 +170,9 @@ class PeersStream:
         self._tails: list[_Tail] = []
         self._known: dict[str, _Tail] = {}
         self._nets: dict[str, _NetSums] = {}
-        self._worst: tuple[int, list[TopPeer]] | None = None  # the latest answer, as long as no line changes
+        self._worst: tuple[int, list[TopPeer]] | None = None  # the latest answer, good until a line changes
+        self.changed = True  # whether the latest text differed from the one before
+        self._is_first = True
 
     def update(self, text: str) -> bool:
         """Take the next text. False: it is not the regular ten-column text; use the reference for it."""
@@ -189,12 +191,13 @@ class PeersStream:
         if len(self._known) > 2 * len(self._lines) + 1000:
             self._known = {}
         at = 0
+        self.changed, self._is_first = self._is_first, False
         for lines in _parts(text, len(TEN_HEADER)):
             before = self._lines[at : at + len(lines)]
             if lines == before:
                 at += len(lines)
                 continue
-            self._worst = None
+            self.changed = True
             for offset in compress(range(len(before)), map(ne, lines, before)):
                 self._change(at + offset, lines[offset], before[offset])
             for line in lines[len(before) :]:
@@ -205,7 +208,7 @@ class PeersStream:
         for tail in self._tails[at:]:
             self._sums(tail).add(tail, -1)
         if at < len(self._lines):
-            self._worst = None
+            self.changed = True
             del self._tails[at:], self._lines[at:]
 
     def _change(self, at: int, line: str, before: str) -> None:
@@ -240,7 +243,7 @@ class PeersStream:
 
     def worst(self, count: int) -> list[TopPeer]:
         """Return what worst() gives for the rows of the latest text."""
-        if self._worst is None or self._worst[0] != count:
+        if self.changed or self._worst is None or self._worst[0] != count:
             self._worst = count, self._find_worst(count)
         return self._worst[1]
 

@@ -1,6 +1,7 @@
 """One node's snapshots to points: what a whole second of samples becomes, in at most `series_max` series."""
 
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from lnetstat.model import Point, Reduce, Sample, Snapshot, State
 from lnetstat.reduce.families import FAMILIES, Values, peers_values
@@ -13,6 +14,7 @@ from lnetstat.tables import samples, table_named
 
 TOP_REDUCE = {m.pattern.rpartition(".")[2]: m.reduce for m in METRICS if ".top." in m.pattern}
 TOP_SERIES = len(TOP_REDUCE)
+SAME_TEXT_MAX = 65_536  # longer texts are not kept for comparison
 TOP_NODES = 5  # peers.NET.top.NID.tx_credits
 NS = 1_000_000_000
 
@@ -34,6 +36,8 @@ class Reducer:
         self._others_max = max(0, series_max - 2 * self._top.count * TOP_SERIES)
         self._top_max = series_max - self._others_max
         self._others = 0
+        self._same: dict[str, _Same] = {}
+        self._peers_values: list[tuple[str, float]] = []
         self.errors = 0
         self.problems: dict[str, str] = {}
 
@@ -53,25 +57,38 @@ class Reducer:
         if snapshot.state not in (State.OK, State.PARTIAL):
             self.errors += snapshot.state is not State.ABSENT
             return
+        same = self._same.get(snapshot.name)
+        if same is not None and same.text == snapshot.text:
+            self.errors += same.errors
+            self._put(second, same.values)
+            return
         self.problems.pop(snapshot.name, None)
         table = table_named(snapshot.name)
         name = table.name if table else ""
         if name == "peers":
             self._add_peers(snapshot, second)
             return
-        if name.startswith("lnetctl_"):
-            if name == "lnetctl_net":
-                self._put(second, health_values(snapshot.text))
+        errors = self.errors
+        values = list(self._values_of(snapshot, name))
+        self._put(second, values)
+        if len(snapshot.text) <= SAME_TEXT_MAX:
+            self._same[snapshot.name] = _Same(snapshot.text, values, self.errors - errors)
+
+    def _values_of(self, snapshot: Snapshot, table: str) -> Values:
+        if table.startswith("lnetctl_"):
+            yield from health_values(snapshot.text) if table == "lnetctl_net" else ()
             return
         for sample in samples(snapshot):
             self._note(snapshot.name, sample)
             family = FAMILIES.get(sample.table)
             if family is not None and sample.state is not State.FAILED:
-                self._put(second, family(sample))
+                yield from family(sample)
 
     def _add_peers(self, snapshot: Snapshot, second: int) -> None:
         if self._stream.update(snapshot.text):
-            self._put(second, peers_values(self._stream.totals()))
+            if self._stream.changed:
+                self._peers_values = list(peers_values(self._stream.totals()))
+            self._put(second, self._peers_values)
             lowest = self._stream.worst(self._top.count)
             self._top.update([peer.nid for peer in lowest], second)
             left = self._top.nids - {peer.nid for peer in lowest}
@@ -132,6 +149,14 @@ class Reducer:
         """Return and forget the points of all seconds before `before_s` (None: of all), oldest first."""
         done = sorted(second for second in self._seconds if before_s is None or second < before_s)
         return [Point(self._base + path, value.result(), second) for second in done for path, value in self._seconds.pop(second).items()]
+
+
+class _Same(NamedTuple):
+    """A text and what came of it: many files say the same from one second to the next."""
+
+    text: str
+    values: list[tuple[str, float]]
+    errors: int
 
 
 class _Value:

@@ -129,3 +129,32 @@ def test_every_point_is_in_the_list_of_metrics_and_every_pattern_is_well_formed(
         assert metric.help
     with pytest.raises(ValueError, match="not in METRICS"):
         Reducer("rtr").put(0, [("nonsense.value", 1)])
+
+
+def test_values_of_a_text_that_did_not_change_are_those_of_before_and_of_no_older_one():
+    texts = [
+        peers_text(peer("10.0.0.1@tcp", 8, 8)),
+        peers_text(peer("10.0.0.1@tcp", -1, -1)),
+        peers_text(peer("10.0.0.1@tcp", -1, -1)),
+        peers_text(peer("12@gni", 3, 3), layout=NINE.name),
+        peers_text(),
+        peers_text(),
+        peers_text(peer("10.0.0.1@tcp", 8, 8)),
+    ]
+    kept = Reducer("rtr")
+    for second, text in enumerate(texts):
+        fresh = Reducer("rtr")
+        for reducer in (kept, fresh):
+            reducer.add(snapshot("peers", text, second))
+            reducer.add(snapshot("buffers", BUFFERS, second))
+        assert {p for p in kept.points() if ".top." not in p.path} == {p for p in fresh.points() if ".top." not in p.path}
+
+
+def test_problems_of_a_text_that_did_not_change_are_still_counted():
+    reducer = Reducer("rtr")
+    for second in range(3):
+        reducer.add(snapshot("buffers", "garbage\n", second))
+    assert reducer.errors == 3
+    assert "line 1" in reducer.problems["buffers"]
+    reducer.add(snapshot("buffers", BUFFERS, 3))
+    assert reducer.problems == {}
