@@ -87,8 +87,8 @@ class _Dump:
             for snapshot in _window(source, self._begin, self._end):
                 count += 1
                 where = getattr(source, "where", None)
-                yield from self._parsed(where(snapshot) if where else path, snapshot)
-            if count == 0:
+                yield from self._parsed((where and where(snapshot)) or path, snapshot)
+            if count == 0 and not getattr(source, "problems", ()):
                 self._fail(f"{path}: no snapshot" + (" between --begin and --end" if self._begin or self._end else ""))
         except LnetstatError as error:
             self._fail(str(error))
