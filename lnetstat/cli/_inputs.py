@@ -53,9 +53,24 @@ def analyzed(
     credits_max: int | None,
 ) -> tuple[Analysis | None, bool]:
     """Read all paths as one and analyze them. Return the analysis, None where nothing could be read, and whether all could be read."""
+    failed: list[str] = []
+    analysis = None
     with contextlib.ExitStack() as stack:
         files = [_stdin_as_file(stack) if path == "-" else path for path in paths]
-        return _analyzed(files, begin, end, host, kind, interval_s, credits_max)
+        series = [path for path in files if series_csv.looks_like_series(path)]
+        if series and len(series) < len(files):
+            raise click.UsageError("CSV files and recordings cannot be analyzed together: give them apart")
+        if series:
+            table = _series(series, begin, end, failed)
+            if table is not None:
+                analysis = analyze_series(table, kind=kind, interval_s=interval_s, credits_max=credits_max or None)
+        else:
+            _refuse_folder_of_recordings(files)
+            frames = _frames(files, begin, end, host, failed)
+            if frames is not None:
+                analysis = analyze(frames)
+    _tell(failed)
+    return analysis, not failed
 
 
 def _stdin_as_file(stack: contextlib.ExitStack) -> str:
@@ -65,33 +80,6 @@ def _stdin_as_file(stack: contextlib.ExitStack) -> str:
     with open(path, "wb") as file:
         shutil.copyfileobj(sys.stdin.buffer, file)
     return path
-
-
-def _analyzed(
-    paths: Sequence[str],
-    begin: Moment | None,
-    end: Moment | None,
-    host: str | None,
-    kind: str,
-    interval_s: float | None,
-    credits_max: int | None,
-) -> tuple[Analysis | None, bool]:
-    failed: list[str] = []
-    series = [path for path in paths if series_csv.looks_like_series(path)]
-    if series and len(series) < len(paths):
-        raise click.UsageError("CSV files and recordings cannot be analyzed together: give them apart")
-    analysis = None
-    if series:
-        table = _series(series, begin, end, failed)
-        if table is not None:
-            analysis = analyze_series(table, kind=kind, interval_s=interval_s, credits_max=credits_max or None)
-    else:
-        _refuse_folder_of_recordings(paths)
-        frames = _frames(paths, begin, end, host, failed)
-        if frames is not None:
-            analysis = analyze(frames)
-    _tell(failed)
-    return analysis, not failed
 
 
 def _unread(path: str, part: Frames) -> list[str]:
