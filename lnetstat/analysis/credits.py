@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from lnetstat.analysis.rates import typical_interval
-from lnetstat.analysis.results import CreditSeries, CreditSummary, CreditUse, FloatArray, Interval
+from lnetstat.analysis.results import FEW, CreditSeries, CreditSummary, CreditUse, FloatArray, Interval
 from lnetstat.frames import Frames
 
 SUSTAINED_FRACTION = 0.01
@@ -137,6 +137,8 @@ def measure(row: Row, incidents: tuple[Interval, ...] = ()) -> CreditUse:
     below = row.credits < 0
     limit = int(row.limit[-1])
     lowest = int(min(row.low_water.min(), row.credits.min()))
+    at_worst = int(row.credits.argmin())
+    in_record, fell_ns = worst_in_record(row)
     covered = float(span.sum())
     fraction = float(span[below].sum()) / covered if covered > 0 else float(below.mean())
     spell = longest_spell(below, row.time_s, span)
@@ -149,7 +151,7 @@ def measure(row: Row, incidents: tuple[Interval, ...] = ()) -> CreditUse:
         table=row.table,
         subject=row.subject,
         row=row.row,
-        grade=grade_of(lowest, bool(below.any()), fraction, spell),
+        grade=grade_of(lowest, bool(below.any()), fraction if below.size >= FEW else 0.0, spell),
         limit=limit,
         low_water=lowest,
         required_peak=limit - lowest,
@@ -163,7 +165,31 @@ def measure(row: Row, incidents: tuple[Interval, ...] = ()) -> CreditUse:
         resets=int((np.diff(row.low_water) > 0)[~row.windowed[1:]].sum()),
         low_at_start=bool(row.low_water[0] < 0 and not row.windowed[0]),
         dead_time_share=_share_inside(row.time_s[seen], incidents) if seen.size and incidents else None,
+        worst_sampled=int(row.credits[at_worst]),
+        worst_sampled_ns=round(row.time_s[at_worst] * 1e9),
+        worst_in_record=in_record,
+        low_water_before_record=bool(row.low_water[0] == lowest < 0 and not row.windowed[0]),
+        low_water_fell_ns=fell_ns,
+        samples=int(row.time_s.size),
+        samples_below=int(below.sum()),
+        interval_s=typical_interval(row.time_s),
     )
+
+
+def worst_in_record(row: Row) -> tuple[int, tuple[int, int] | None]:
+    """Return (the lowest credits proved for the record itself, the samples in ns between which a mark fell so low, else None).
+
+    A mark that stays as it was tells nothing of the record; one that changed was set since the sample before.
+    """
+    sampled = int(row.credits.min())
+    told = np.flatnonzero(_fresh_marks(row))
+    if told.size == 0 or row.low_water[told].min() >= 0:
+        return sampled, None
+    lowest = int(told[row.low_water[told].argmin()])
+    if row.low_water[lowest] > sampled:
+        return sampled, None
+    before = max(0, lowest - 1)
+    return int(row.low_water[lowest]), (round(row.time_s[before] * 1e9), round(row.time_s[lowest] * 1e9))
 
 
 def grade_of(lowest: int, sampled_below: bool, fraction: float, spell_s: float) -> str:
@@ -180,9 +206,14 @@ def low_events(row: Row) -> npt.NDArray[np.bool_]:
 
     The first sample's mark tells of a time before the record and is no event, unless it was reset for that sample.
     """
-    fresh = np.zeros(row.low_water.size, dtype=bool)
-    fresh[1:] = row.low_water[1:] < row.low_water[:-1]
-    return (row.credits < 0) | ((row.low_water < 0) & (fresh | row.windowed))
+    return (row.credits < 0) | ((row.low_water < 0) & _fresh_marks(row))
+
+
+def _fresh_marks(row: Row) -> npt.NDArray[np.bool_]:
+    """Mark the samples whose low-water mark tells of the time since the sample before: it fell, or was reset in between or just then."""
+    fresh = row.windowed.copy()
+    fresh[1:] |= row.low_water[1:] != row.low_water[:-1]
+    return fresh
 
 
 def durations(time_s: FloatArray) -> FloatArray:
@@ -246,4 +277,5 @@ def summary(used: list[CreditUse]) -> CreditSummary | None:
         worst.fraction_time_oversubscribed,
         float(worst.required_peak),
         worst.required_p99,
+        worst.samples,
     )

@@ -4,7 +4,19 @@ from collections.abc import Iterable
 
 from lnetstat.analysis.credits import badness
 from lnetstat.analysis.results import CreditUse, DeadTime, PingBursts
-from lnetstat.analysis.wording import CREDITS, PING_ADVICE, PING_REFERENCE, clock, counted, percent, seconds, stamp
+from lnetstat.analysis.wording import (
+    CREDITS,
+    KIND_ADVICE,
+    PING_ADVICE,
+    PING_REFERENCE,
+    Clock,
+    clock_of,
+    counted,
+    credit_advice,
+    percent,
+    seconds,
+    stamp,
+)
 from lnetstat.model import Finding, Severity
 
 SEVERE_LOSS = 0.01
@@ -14,7 +26,7 @@ _SEVERITY = {"touched": Severity.INFO, "intermittent": Severity.WARNING, "sustai
 
 def of_dead_time(verdicts: Iterable[DeadTime], begin_ns: int, end_ns: int) -> list[Finding]:
     """Return a finding per signal with dips, and one for all signals that were too short or too coarse to tell."""
-    found = [_dips(each) for each in verdicts if each.detected or each.recurrent]
+    found = [_dips(each, begin_ns, end_ns) for each in verdicts if each.detected or each.recurrent]
     unsure = [each for each in verdicts if each.verdict == "cannot_tell"]
     if unsure:
         first = unsure[0]
@@ -28,7 +40,9 @@ def of_dead_time(verdicts: Iterable[DeadTime], begin_ns: int, end_ns: int) -> li
                 end_ns,
                 {"signals": [[each.host, each.signal, each.reason] for each in unsure[:50]]},
                 f"cannot tell whether {_where(first)} has periodic dead time: {first.reason}{rest}",
-                "Record longer (at least 6 ping intervals, better 20), sample faster than a fifth of a dip, while there is load.",
+                KIND_ADVICE
+                if KIND_ADVICE in first.reason
+                else "Record longer (at least 6 ping intervals, better 20), sample faster than a fifth of a dip, while there is load.",
                 "six cycles are the least that can be told from chance",
             )
         )
@@ -39,7 +53,7 @@ def _where(each: DeadTime) -> str:
     return f"{each.signal} of {each.host}" if each.host else each.signal
 
 
-def _dips(each: DeadTime) -> Finding:
+def _dips(each: DeadTime, begin_ns: int, end_ns: int) -> Finding:
     period, duration, depth = each.period_s or 0.0, each.duration_s or 0.0, each.depth or 0.0
     lost, gross = each.lost_fraction or 0.0, each.lost_fraction_gross or 0.0
     how_deep = (
@@ -59,14 +73,16 @@ def _dips(each: DeadTime) -> Finding:
     aligned = (
         f"; in step with the clock at multiples of {each.epoch_hypothesis_s:g} s" if each.epoch_aligned and each.epoch_hypothesis_s else ""
     )
-    first, last = (each.incidents[0][0], each.incidents[-1][1]) if each.incidents else (0.0, 0.0)
+    first, last = (begin_ns, end_ns)
+    if each.incidents:  # the first may have begun before the first sample
+        first, last = max(begin_ns, round(each.incidents[0][0] * 1e9)), min(end_ns, round(each.incidents[-1][1] * 1e9))
     severe = each.detected and max(lost, gross / 2) >= SEVERE_LOSS
     return Finding(
         "dead_time",
         Severity.CRITICAL if severe else Severity.WARNING,
         _where(each),
-        round(first * 1e9),
-        round(last * 1e9),
+        first,
+        last,
         {
             "period_s": each.period_s,
             "period_err_s": each.period_err_s,
@@ -81,8 +97,8 @@ def _dips(each: DeadTime) -> Finding:
             "incidents": len(each.incidents),
         },
         f"{_where(each)} {word} {again} for {seconds(duration)}, {how_deep}: {percent(lost)} of the bytes lost "
-        f"({percent(gross)} before catching up), {counted(len(each.incidents), 'incident')} from {stamp(first * 1e9)} "
-        f"to {clock(last * 1e9)}"
+        f"({percent(gross)} before catching up), {counted(len(each.incidents), 'incident')} from {stamp(first)} "
+        f"to {clock_of(first, last)(last)}"
         f"{because}{aligned}",
         PING_ADVICE
         if each.cause == "ping"
@@ -91,9 +107,10 @@ def _dips(each: DeadTime) -> Finding:
     )
 
 
-def of_bursts(bursts: list[PingBursts], dead_time: DeadTime) -> list[Finding]:
+def of_bursts(bursts: list[PingBursts], dead_time: DeadTime, begin_ns: int, end_ns: int) -> list[Finding]:
     """Return one finding per host: its best ping or message series with all phase groups. Never a verdict on dead time."""
     found = []
+    clock = clock_of(begin_ns, end_ns)
     for host in dict.fromkeys(each.host for each in bursts):
         own = [each for each in bursts if each.host == host]
         # obd_ping counts pings and nothing else; message counters hold the same bursts.
@@ -110,8 +127,8 @@ def of_bursts(bursts: list[PingBursts], dead_time: DeadTime) -> list[Finding]:
                 "ping_burst",
                 Severity.INFO,
                 place,
-                round(main.incidents[0][0] * 1e9),
-                round(main.incidents[-1][1] * 1e9),
+                max(begin_ns, round(main.incidents[0][0] * 1e9)),
+                min(end_ns, round(main.incidents[-1][1] * 1e9)),
                 {
                     "host": host,
                     "signal": main.signal,
@@ -126,7 +143,7 @@ def of_bursts(bursts: list[PingBursts], dead_time: DeadTime) -> list[Finding]:
                 },
                 f"{place}: {len(main.onsets_s)} bursts of about {counted(main.size, noun)}, every {seconds(main.period_s)} on average "
                 f"(spacing varies by {percent(main.gap_cv)}), up to {main.peak_rate:,.0f}/s against {main.base_rate:,.0f}/s between them, "
-                f"first at {clock(main.onsets_s[0] * 1e9)} UTC{others}{follow}",
+                f"first at {clock(max(begin_ns, main.onsets_s[0] * 1e9))} UTC{others}{follow}",
                 PING_ADVICE,
                 PING_REFERENCE,
             )
@@ -137,57 +154,90 @@ def of_bursts(bursts: list[PingBursts], dead_time: DeadTime) -> list[Finding]:
 def of_credits(used: list[CreditUse], begin_ns: int, end_ns: int) -> list[Finding]:
     """Return one finding per host and resource that ran out: the worst row named, the others counted by grade."""
     found = []
+    clock = clock_of(begin_ns, end_ns)
     ran_out = [use for use in used if use.grade != "never"]
     for host, resource in dict.fromkeys((use.host, use.resource) for use in ran_out):
         own = sorted((use for use in ran_out if (use.host, use.resource) == (host, resource)), key=badness, reverse=True)
         worst, guide = own[0], CREDITS[resource]
-        severity = _SEVERITY[worst.grade]
-        brief = worst.fraction_time_oversubscribed < LONG_FRACTION and worst.spell_max_s < 1
-        if worst.grade == "sustained" and brief:
-            severity = Severity.WARNING
-        if worst.grade == "touched" and worst.waiting_max > worst.limit:
-            severity = Severity.WARNING  # samples are blind to short queues: a mark this low is no detail
         found.append(
             Finding(
                 guide.kind,
-                severity,
+                _severity(worst),
                 f"{guide.holder} {worst.subject}{' on ' + host if host else ''}",
                 worst.first_low_ns or begin_ns,
                 worst.last_low_ns or end_ns,
                 _evidence(worst, own),
-                _credit_message(worst, own),
-                guide.advice,
+                _credit_message(worst, own, clock),
+                credit_advice(worst),
                 guide.reference,
             )
         )
     return found
 
 
+def _severity(worst: CreditUse) -> Severity:
+    brief = worst.fraction_time_oversubscribed < LONG_FRACTION and worst.spell_max_s < 1
+    if worst.grade == "sustained" and (brief or worst.few):
+        return Severity.WARNING
+    if worst.grade == "touched" and worst.waiting_max > worst.limit:
+        return Severity.WARNING  # samples are blind to short queues: a mark this low is no detail
+    return _SEVERITY[worst.grade]
+
+
 def _evidence(worst: CreditUse, own: list[CreditUse]) -> dict[str, object]:
     evidence: dict[str, object] = {name: value for name, value in worst._asdict().items() if name not in ("first_low_ns", "last_low_ns")}
-    return evidence | {"rows": len(own), "subjects": list(dict.fromkeys(use.subject for use in own))[:20]}
+    return evidence | {
+        "waiting": worst.waiting,
+        "wanted_peak": worst.wanted_peak,
+        "rows": len(own),
+        "subjects": list(dict.fromkeys(use.subject for use in own))[:20],
+    }
 
 
-def _credit_message(worst: CreditUse, own: list[CreditUse]) -> str:
+def _credit_message(worst: CreditUse, own: list[CreditUse], clock: Clock) -> str:
     guide = CREDITS[worst.resource]
     place = f"{guide.holder} {worst.subject}{' on ' + worst.host if worst.host else ''}"
     if worst.table == "nis":
         place += f" (row {worst.row})"
-    parts = [f"{place}: {counted(worst.waiting_max, 'message')} waited beyond its {worst.limit} {guide.noun}"]
-    if worst.first_low_ns is not None:
-        parts.append(f"since {clock(worst.first_low_ns)} UTC")
-    if worst.low_at_start:
-        parts.append("low already before the record began")
-    parts.append(f"low-water {worst.low_water}")
+    beyond = f"beyond its {worst.limit} {guide.noun}"
+    if not worst.waiting:
+        whole = f"{place}: its low-water mark, {worst.low_water}, is older than the record: {counted(worst.waiting_max, 'message')} waited "
+        return f"{whole}{beyond} at some time before; no sample of the record is below 0{_others(own[1:], guide.holder)}"
+    parts = [f"{place}: {counted(worst.waiting, 'message')} waited {beyond}{_when_worst(worst, clock)}"]
+    if worst.first_low_ns is not None and worst.last_low_ns is not None and worst.last_low_ns > worst.first_low_ns:
+        parts.append(f"below 0 from {clock(worst.first_low_ns)} to {clock(worst.last_low_ns)} UTC")
+    if worst.low_water_before_record and worst.low_water < -worst.waiting:
+        parts.append(f"its low-water mark, {worst.low_water}, is older than the record")
+    elif worst.low_water_before_record:
+        parts.append(f"its low-water mark was {worst.low_water} already before the record began")
+    elif worst.low_at_start:
+        parts.append("its low-water mark was below 0 already before the record began")
     if worst.fraction_windows is not None:
         parts.append(f"below 0 in {percent(worst.fraction_windows)} of the intervals")
-    if worst.fraction_time_oversubscribed > 0:
-        parts.append(f"sampled below 0 {percent(worst.fraction_time_oversubscribed)} of the time")
-    else:
-        parts.append("never caught below 0 by a sample")
-    parts.append(f"wanted {worst.required_peak} at the peak, {worst.required_p99:.0f} for 99 % of the time")
-    tail = _others(own[1:], guide.holder)
-    return ", ".join(parts) + tail
+    return ", ".join([*parts, *_how_long(worst)]) + _others(own[1:], guide.holder)
+
+
+def _when_worst(worst: CreditUse, clock: Clock) -> str:
+    """Say when so many waited: at a sample, or between the two samples between which the mark fell."""
+    if worst.low_water_fell_ns is None:
+        return "" if worst.worst_sampled_ns is None else f", sampled at {clock(worst.worst_sampled_ns)} UTC"
+    after, by = (clock(time_ns) for time_ns in worst.low_water_fell_ns)
+    return f", at {by} UTC" if after == by else f", between {after} and {by} UTC"
+
+
+def _how_long(worst: CreditUse) -> list[str]:
+    if worst.few:
+        samples = "the one sample" if worst.samples == 1 else f"{worst.samples} samples"
+        seen = worst.samples_below
+        if worst.samples == 1:
+            return [f"below 0 in {samples}" if seen else "not below 0 in the one sample"]
+        return [f"below 0 in {seen} of {samples}"]
+    below = (
+        f"sampled below 0 {percent(worst.fraction_time_oversubscribed)} of the time"
+        if worst.fraction_time_oversubscribed > 0
+        else "never caught below 0 by a sample"
+    )
+    return [below, f"wanted {worst.wanted_peak} at the peak, {worst.required_p99:.0f} for 99 % of the time"]
 
 
 def _others(rest: list[CreditUse], holder: str) -> str:
@@ -205,6 +255,7 @@ def in_order(found: Iterable[Finding]) -> tuple[Finding, ...]:
         for place, kind in enumerate(
             (
                 "dead_time",
+                "traffic_stopped",
                 "first_exhausted",
                 "oversubscribed_peers",
                 "oversubscribed_rtr_credits",

@@ -4,14 +4,15 @@ from typing import NamedTuple
 
 from lnetstat.analysis.credits import badness
 from lnetstat.analysis.results import CreditUse, DeadTime
-from lnetstat.analysis.wording import CREDITS, clock
+from lnetstat.analysis.wording import CREDITS, clock_of, credit_advice
 from lnetstat.model import Finding, Severity
 
 
 class Exhaustion(NamedTuple):
     """`resource`: peer_credits, ni_credits, router_buffers, peer_router_credits, server or none; `first`: the row (None for the last two).
 
-    `ordered`: False where marks were low already when the record began, so that the order rests on how much was missing."""
+    `ordered`: False where no order can be told: marks were low already when the record began, or fell within one sample, or there are
+    few samples. Then `first` is the row that was short of the most."""
 
     resource: str
     first: CreditUse | None
@@ -29,21 +30,42 @@ def first_exhausted(used: list[CreditUse], dead_time: DeadTime) -> Exhaustion:
         waits = dead_time.detected and dead_time.cause == "ping" and bool(used)
         return Exhaustion("server" if waits else "none", None, True, ())
     timed = sorted((use for use in ran_out if use.first_low_ns is not None), key=lambda use: use.first_low_ns or 0)
-    before = [use for use in ran_out if use.low_at_start]
     order: dict[str, int] = {}
     for use in timed:
         order.setdefault(use.resource, use.first_low_ns or 0)
-    if before and len({use.resource for use in ran_out}) > 1:
-        worst = max(ran_out, key=lambda use: (use.waiting_max / max(1, use.limit), badness(use)))
-        return Exhaustion(worst.resource, worst, False, tuple(order.items()))
-    first = timed[0] if timed else max(ran_out, key=badness)
-    return Exhaustion(first.resource, first, bool(timed), tuple(order.items()))
+    if timed and not any(use.low_at_start or use.few for use in ran_out) and _well_apart(timed):
+        return Exhaustion(timed[0].resource, timed[0], True, tuple(order.items()))
+    worst = max(ran_out, key=lambda use: (use.waiting / max(1, use.limit), use.waiting_max / max(1, use.limit), badness(use)))
+    return Exhaustion(worst.resource, worst, False, tuple(order.items()))
+
+
+def _well_apart(timed: list[CreditUse]) -> bool:
+    """Return True when the first row was seen below 0 more than a sample before any row of another resource."""
+    first = timed[0]
+    other = next((use for use in timed if use.resource != first.resource), None)
+    if other is None:
+        return True
+    return (other.first_low_ns or 0) - (first.first_low_ns or 0) > max(first.interval_s, other.interval_s) * 1e9
+
+
+def sentence(found: Exhaustion) -> str:
+    """Return what the verdict says of the resource: "ran out first" only where an order is known and there is something to come after."""
+    if found.first is None:
+        return ""
+    use = found.first
+    noun, place = CREDITS[found.resource].noun, f"{use.subject} on {use.host}" if use.host else use.subject
+    noun = noun[0].upper() + noun[1:]
+    if not use.waiting:
+        return f"No credits ran out in the record; a mark tells that {noun.lower()} did before ({place})."
+    if found.ordered:
+        return f"{noun} ran out{' first' if len(found.order) > 1 else ''} ({place})."
+    return f"{noun} were {'below 0' if use.few else 'short of the most'} ({place})."
 
 
 def finding_of(found: Exhaustion, begin_ns: int, end_ns: int) -> Finding | None:
     """Return the finding, None where nothing ran out."""
     evidence = {"resource": found.resource, "ordered": found.ordered, "order": [list(each) for each in found.order]}
-    if found.resource == "none":
+    if found.resource == "none" or (found.first is not None and (found.first.few or not found.first.waiting)):
         return None
     if found.first is None:
         return Finding(
@@ -58,10 +80,16 @@ def finding_of(found: Exhaustion, begin_ns: int, end_ns: int) -> Finding | None:
             "Minimizing Lustre Ping Effects at Scale on Cray Systems (CUG 2012), IV.A",
         )
     use, guide = found.first, CREDITS[found.resource]
-    when = f", at {clock(use.first_low_ns)} UTC" if found.ordered and use.first_low_ns is not None else ""
     others = [CREDITS[resource].noun for resource, _ in found.order if resource != found.resource]
-    after = f"; {' and '.join(others)} only after that" if others and found.ordered else ""
-    unsure = "" if found.ordered else " (judged by how many were missing: the marks were low before the record began)"
+    where = f"{guide.holder} {use.subject}{' on ' + use.host if use.host else ''}"
+    if found.ordered and use.first_low_ns is not None:
+        after = f"; {' and '.join(others)} only after that" if others else ""
+        message = f"{guide.noun} ran out first: {where}, at {clock_of(begin_ns, end_ns)(use.first_low_ns)} UTC{after}"
+    else:
+        message = (
+            f"{guide.noun} were short of the most: {where}, {use.waiting} waiting beyond {use.limit}; what ran out first is not known "
+            "(marks were low before the record began, or fell within one sample)"
+        )
     return Finding(
         "first_exhausted",
         Severity.WARNING,
@@ -69,7 +97,7 @@ def finding_of(found: Exhaustion, begin_ns: int, end_ns: int) -> Finding | None:
         use.first_low_ns or begin_ns,
         use.last_low_ns or end_ns,
         evidence | {"host": use.host, "subject": use.subject, "row": use.row},
-        f"{guide.noun} ran out first: {guide.holder} {use.subject}{' on ' + use.host if use.host else ''}{when}{after}{unsure}",
-        guide.advice,
+        message,
+        credit_advice(use),
         guide.reference,
     )

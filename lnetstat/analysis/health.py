@@ -6,38 +6,44 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from lnetstat.analysis.rates import typical_interval
-from lnetstat.analysis.results import HostQuality, Interval
-from lnetstat.analysis.wording import and_others, clock, counted, percent, seconds
+from lnetstat.analysis.quality import LNET_FILES, gap_from_ns, gaps_findings
+from lnetstat.analysis.results import HostQuality
+from lnetstat.analysis.wording import Clock, and_others, clock_of, counted
 from lnetstat.frames import Frames
 from lnetstat.model import Finding, Severity
 
-LNET_FILES = ("peers", "nis", "buffers", "stats", "routes", "routers")
 HEALTHY = 1000  # lnet/lib-types.h: LNET_MAX_HEALTH_VALUE
+MOST_RESETS_TOLD = 3  # one by one
+ONE_RESET_NS = 2 * 10**9  # marks that rise this near to each other: peers that come back one after another
 
 
 class Spell(NamedTuple):
-    """One thing that was bad: when it was first and last seen so, in ns, the share of its samples, and whether it was good afterwards."""
+    """One thing that was bad: when it was first and last seen so, in ns, the share of its samples, and whether it was good afterwards.
+
+    `hole_ns`: where it was first seen so after a hole in the data, the last sample before that hole.
+    """
 
     subject: str
     begin_ns: int
     end_ns: int
     share: float
     recovered: bool
+    hole_ns: int | None
 
 
 def findings_of(frames: Frames, quality: tuple[HostQuality, ...]) -> list[Finding]:
     """Return everything that is or was down, dropped or missing, at most one finding per kind and host."""
+    clock = clock_of(min((host.begin_ns for host in quality), default=0), max((host.end_ns for host in quality), default=0))
     found: list[Finding] = []
-    found += _spell_findings(frames.tables.get("peers"), ["nid"], lambda t: t["state"] == "down", _peer_down)
-    found += _spell_findings(frames.tables.get("routes"), ["net", "router"], lambda t: t["state"] == "down", _route_down)
-    found += _spell_findings(frames.tables.get("nis"), ["nid"], lambda t: t["status"] == "down", _ni_down)
-    found += _spell_findings(frames.tables.get("lnetctl_net"), ["nid"], _ni_sick, _ni_unhealthy)
-    found += _routing_changes(frames.facts)
-    found += _drops(frames.tables.get("lnet_stats"))
-    found += _vanished(frames.states)
-    found += _gaps(quality)
-    found += _mark_resets(frames.tables.get("peers"))
+    found += _spell_findings(frames.tables.get("peers"), ["nid"], lambda t: t["state"] == "down", _peer_down, clock)
+    found += _spell_findings(frames.tables.get("routes"), ["net", "router"], lambda t: t["state"] == "down", _route_down, clock)
+    found += _spell_findings(frames.tables.get("nis"), ["nid"], lambda t: t["status"] == "down", _ni_down, clock)
+    found += _spell_findings(frames.tables.get("lnetctl_net"), ["nid"], _ni_sick, _ni_unhealthy, clock)
+    found += _routing_changes(frames.facts, clock)
+    found += _drops(frames.tables.get("lnet_stats"), clock)
+    found += _vanished(frames.states, clock)
+    found += gaps_findings(quality, clock)
+    found += _mark_resets(frames.tables.get("peers"), clock)
     return found
 
 
@@ -45,7 +51,8 @@ def _spell_findings(
     table: pd.DataFrame | None,
     key: list[str],
     is_bad: Callable[[pd.DataFrame], "pd.Series[Any]"],
-    finding: Callable[[str, list[Spell]], Finding],
+    finding: Callable[[str, list[Spell], Clock], Finding],
+    clock: Clock,
 ) -> list[Finding]:
     if table is None or table.empty:
         return []
@@ -57,38 +64,54 @@ def _spell_findings(
         own = (table["host"] == host).to_numpy(bool)
         concerned = table[own & bad].groupby(key, observed=True)["time_ns"].agg(["min", "max", "size"])
         everything = table[own].groupby(key, observed=True)["time_ns"].agg(["max", "size"])
+        stamps = np.unique(table.loc[own, "time_ns"].to_numpy(np.int64))
         spells = []
         for name, row in concerned.iterrows():
             parts = name if isinstance(name, tuple) else (name,)
             total = everything.loc[name]
             subject = " via ".join(str(part) for part in parts)
-            spells.append(
-                Spell(subject, int(row["min"]), int(row["max"]), float(row["size"] / total["size"]), bool(total["max"] > row["max"]))
-            )
+            begin, end = int(row["min"]), int(row["max"])
+            share, recovered = float(row["size"] / total["size"]), bool(total["max"] > end)
+            spells.append(Spell(subject, begin, end, share, recovered, gap_from_ns(stamps, begin)))
         spells.sort(key=lambda spell: (spell.recovered, spell.begin_ns - spell.end_ns))
-        found.append(finding(str(host), spells))
+        found.append(finding(str(host), spells, clock))
     return found
 
 
-def _when(spell: Spell) -> str:
+def _seen(what: str, spell: Spell, clock: Clock) -> str:
+    """Return what was bad and when; of a thing seen once only that it was seen."""
+    link = (" " if "seen from" in what else ", seen ") if spell.begin_ns == spell.end_ns else ", " if "seen from" in what else " "
+    return f"{what}{link}{_when(spell, clock)}"
+
+
+def _when(spell: Spell, clock: Clock) -> str:
     if spell.share >= 1:
-        return "during the whole record"
+        return "during the whole record" if spell.end_ns > spell.begin_ns else f"at {clock(spell.begin_ns)} UTC, the only sample"
+    hole = "" if spell.hole_ns is None else f", after a hole without data since {clock(spell.hole_ns)}"
+    if spell.begin_ns == spell.end_ns:
+        return f"{'' if spell.recovered else 'in the last sample, '}at {clock(spell.begin_ns)} UTC{hole}"
     if spell.recovered:
-        return f"between {clock(spell.begin_ns)} and {clock(spell.end_ns)} UTC"
-    return f"since {clock(spell.begin_ns)} UTC and to the end of the record"
+        return f"between {clock(spell.begin_ns)} and {clock(spell.end_ns)} UTC{hole}"
+    return f"since {clock(spell.begin_ns)} UTC{hole}{',' if hole else ''} and to the end of the record"
 
 
 def _spell_finding(
-    kind: str, severity: Severity, host: str, spells: list[Spell], what: str, noun: str, advice: str, reference: str
+    kind: str, severity: Severity, host: str, spells: list[Spell], clock: Clock, what: str, noun: str, advice: str, reference: str
 ) -> Finding:
     worst = spells[0]
-    evidence = {"host": host, "subjects": [spell.subject for spell in spells[:20]], "count": len(spells), "share": worst.share}
+    evidence = {
+        "host": host,
+        "subjects": [spell.subject for spell in spells[:20]],
+        "count": len(spells),
+        "share": worst.share,
+        "hole_since_ns": worst.hole_ns,
+    }
     begin, end = min(spell.begin_ns for spell in spells), max(spell.end_ns for spell in spells)
-    message = f"{what} {_when(worst)}{and_others(len(spells) - 1, noun)}"
+    message = f"{_seen(what, worst, clock)}{and_others(len(spells) - 1, noun)}"
     return Finding(kind, severity, f"{worst.subject} on {host}", begin, end, evidence, message, advice, reference)
 
 
-def _peer_down(host: str, spells: list[Spell]) -> Finding:
+def _peer_down(host: str, spells: list[Spell], clock: Clock) -> Finding:
     # Down all the time is how a node that was taken out looks; a minute without a client is normal, half a minute without a router is not.
     lasting = any(spell.share < 1 and (not spell.recovered or spell.end_ns - spell.begin_ns > 30e9) for spell in spells)
     severity = Severity.WARNING if lasting else Severity.INFO
@@ -97,20 +120,22 @@ def _peer_down(host: str, spells: list[Spell]) -> Finding:
         severity,
         host,
         spells,
-        f"peer {spells[0].subject} was down, seen from {host},",
+        clock,
+        f"peer {spells[0].subject} was down, seen from {host}",
         "peer",
         "Is the node up, its link, its LNet? A down router takes its routes with it.",
         "lnet/lnet/router.c; column state of the file peers",
     )
 
 
-def _route_down(host: str, spells: list[Spell]) -> Finding:
+def _route_down(host: str, spells: list[Spell], clock: Clock) -> Finding:
     severity = Severity.WARNING if spells[0].recovered else Severity.CRITICAL
     return _spell_finding(
         "route_down",
         severity,
         host,
         spells,
+        clock,
         f"the route to {spells[0].subject} was down on {host}",
         "route",
         "Traffic to that network uses the other routers or none. Check the router's LNet, its interfaces on both sides, and routing there.",
@@ -118,12 +143,13 @@ def _route_down(host: str, spells: list[Spell]) -> Finding:
     )
 
 
-def _ni_down(host: str, spells: list[Spell]) -> Finding:
+def _ni_down(host: str, spells: list[Spell], clock: Clock) -> Finding:
     return _spell_finding(
         "ni_unhealthy",
         Severity.WARNING if spells[0].recovered else Severity.CRITICAL,
         host,
         spells,
+        clock,
         f"interface {spells[0].subject} of {host} was down",
         "interface",
         "Check the link and the cable; `lnetctl net show -v 3` shows fatal_error and the error counts.",
@@ -137,12 +163,13 @@ def _ni_sick(table: pd.DataFrame) -> "pd.Series[Any]":
     return sick & (table["nid"].astype(str) != "0@lo") & table["nid"].notna()
 
 
-def _ni_unhealthy(host: str, spells: list[Spell]) -> Finding:
+def _ni_unhealthy(host: str, spells: list[Spell], clock: Clock) -> Finding:
     return _spell_finding(
         "ni_unhealthy",
         Severity.WARNING,
         host,
         spells,
+        clock,
         f"interface {spells[0].subject} of {host} reported errors (health below {HEALTHY} or a fatal error)",
         "interface",
         "LNet avoids it while others are healthier. Look at the error counts of `lnetctl net show -v 3` and at the fabric.",
@@ -150,7 +177,7 @@ def _ni_unhealthy(host: str, spells: list[Spell]) -> Finding:
     )
 
 
-def _routing_changes(facts: pd.DataFrame) -> list[Finding]:
+def _routing_changes(facts: pd.DataFrame, clock: Clock) -> list[Finding]:
     if facts.empty:
         return []
     found = []
@@ -177,7 +204,7 @@ def _routing_changes(facts: pd.DataFrame) -> list[Finding]:
     return found
 
 
-def _drops(stats: pd.DataFrame | None) -> list[Finding]:
+def _drops(stats: pd.DataFrame | None, clock: Clock) -> list[Finding]:
     if stats is None or stats.empty:
         return []
     found = []
@@ -207,7 +234,7 @@ def _drops(stats: pd.DataFrame | None) -> list[Finding]:
     return found
 
 
-def _vanished(states: pd.DataFrame) -> list[Finding]:
+def _vanished(states: pd.DataFrame, clock: Clock) -> list[Finding]:
     """Files that were there and then were not: LNet was unloaded, or the node was restarted."""
     if states.empty:
         return []
@@ -237,32 +264,7 @@ def _vanished(states: pd.DataFrame) -> list[Finding]:
     return found
 
 
-def _gaps(quality: tuple[HostQuality, ...]) -> list[Finding]:
-    found = []
-    for host in quality:
-        missing = sum(stop - start for start, stop in host.gaps)
-        length = (host.end_ns - host.begin_ns) / 1e9
-        if not host.gaps or length <= 0:
-            continue
-        longest = max(host.gaps, key=lambda gap: gap[1] - gap[0])
-        found.append(
-            Finding(
-                "data_gap",
-                Severity.WARNING if missing > 0.1 * length else Severity.INFO,
-                host.host or "data",
-                round(longest[0] * 1e9),
-                round(longest[1] * 1e9),
-                {"host": host.host, "gaps": len(host.gaps), "missing_s": missing},
-                f"{counted(len(host.gaps), 'gap')} in the samples{' of ' + host.host if host.host else ''}: {seconds(missing)} of "
-                f"{seconds(length)} ({percent(missing / length)}) missing, the longest at {clock(longest[0] * 1e9)} UTC",
-                "Nothing is said about what happened inside gaps.",
-                "steps over more than 5 typical intervals",
-            )
-        )
-    return found
-
-
-def _mark_resets(peers: pd.DataFrame | None) -> list[Finding]:
+def _mark_resets(peers: pd.DataFrame | None, clock: Clock) -> list[Finding]:
     """Low-water marks that rise: somebody wrote to the file, or LNet started anew. From then on they tell of a shorter time."""
     if peers is None or peers.empty:
         return []
@@ -272,58 +274,23 @@ def _mark_resets(peers: pd.DataFrame | None) -> list[Finding]:
     for host, own in plain[rises].groupby("host", observed=True):
         if own.empty:
             continue
-        last = int(own["time_ns"].max())
+        stamps = own["time_ns"].to_numpy(np.int64)
+        times = stamps[np.diff(stamps, prepend=np.int64(0)) > ONE_RESET_NS].tolist()
+        told = f"at {' and '.join(clock(time_ns) for time_ns in times)}"
+        if len(times) > MOST_RESETS_TOLD:
+            told = f"first at {clock(times[0])}, last at {clock(times[-1])}"
+        often = "" if len(times) == 1 else f" {len(times)} times"
         found.append(
             Finding(
                 "data_gap",
                 Severity.INFO,
                 f"low-water marks on {host}",
-                int(own["time_ns"].min()),
-                last,
-                {"host": str(host), "rises": len(own)},
-                f"low-water marks of {counted(own['nid'].nunique(), 'peer')} on {host} rose, last at {clock(last)} UTC: they were reset",
+                times[0],
+                int(stamps[-1]),
+                {"host": str(host), "rises": len(own), "resets": len(times), "times_ns": times[:50]},
+                f"low-water marks of {counted(own['nid'].nunique(), 'peer')} on {host} rose{often}, {told} UTC: they were reset",
                 "Somebody wrote to the file peers, or peers or LNet were created anew. Marks are exact only since the last reset.",
                 "a write of anything to peers or nis resets min (measured on 2.17)",
             )
         )
     return found
-
-
-def quality_of(frames: Frames) -> tuple[HostQuality, ...]:
-    """Return what each host's data looks like, from the file that was read most often."""
-    if frames.states.empty:
-        return ()
-    found = []
-    for host, own in frames.states.groupby("host", observed=True, sort=False):
-        counts = own["name"].value_counts()
-        usual = own.loc[own["name"] == counts.index[0], "time_ns"]
-        known = own[own["name"].isin(LNET_FILES)]
-        states = {str(state): int(count) for state, count in (known if len(known) else own)["state"].value_counts().items()}
-        found.append(quality_from(str(host), usual.to_numpy(np.int64), states))
-    return tuple(found)
-
-
-def _dense(stamps: "np.typing.NDArray[np.int64]") -> "np.typing.NDArray[np.int64]":
-    """Leave out single snapshots long before and after the series proper, as archives hold them: no gap lies between."""
-    typical = typical_interval(stamps / 1e9)
-    breaks = np.flatnonzero(np.diff(stamps) > max(5 * typical, 2.0) * 1e9)
-    few = max(3, stamps.size // 50)
-    while breaks.size and breaks[0] + 1 <= few < stamps.size // 2:
-        stamps, breaks = stamps[breaks[0] + 1 :], breaks[1:] - breaks[0] - 1
-    while breaks.size and stamps.size - breaks[-1] - 1 <= few < stamps.size // 2:
-        stamps, breaks = stamps[: breaks[-1] + 1], breaks[:-1]
-    return stamps
-
-
-def quality_from(host: str, time_ns: "np.typing.NDArray[np.int64]", states: dict[str, int], resets: int = 0) -> HostQuality:
-    """Return what samples at these times look like."""
-    stamps = _dense(np.sort(time_ns))
-    time_s = stamps / 1e9
-    typical = typical_interval(time_s)
-    steps = np.diff(time_s)
-    gaps: tuple[Interval, ...] = ()
-    if typical > 0:
-        at = np.flatnonzero(steps > max(5 * typical, 2.0))
-        gaps = tuple((float(time_s[index]), float(time_s[index + 1])) for index in at)
-    worst = float(np.percentile(steps, 99)) if steps.size else 0.0
-    return HostQuality(host, int(stamps[0]), int(stamps[-1]), int(stamps.size), typical, worst, gaps, resets, states)

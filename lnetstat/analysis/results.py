@@ -15,6 +15,7 @@ FloatArray = npt.NDArray[np.float64]
 Interval = tuple[float, float]  # [start_s, stop_s] in epoch seconds
 
 SCHEMA_VERSION = 1
+FEW = 10  # samples: with fewer it is told what was seen, not for how much of the time
 
 
 class Signal(NamedTuple):
@@ -112,6 +113,11 @@ class CreditUse(NamedTuple):
     reset after each read. `waiting_max`: messages that waited at once (0: none ever). `first_low_ns`, `last_low_ns`: when it was
     seen below 0 for the first and the last time in the record; `low_at_start`: the mark was below 0 already when the record began.
     `dead_time_share`: share of the samples below 0 that lie inside dips or bursts, None where none are known.
+    `worst_sampled`, at `worst_sampled_ns`: the lowest credits that a sample saw. `low_water_before_record`: the mark was at `low_water`
+    when the record began, so that it tells of an unknown time before. `worst_in_record`: the lowest that samples and marks prove for the
+    record itself; `low_water_fell_ns`: the samples between which a mark fell so low, None where samples alone saw it.
+    `samples`: how many there are, one every `interval_s` seconds, `samples_below` of them below 0; below FEW of them shares of the
+    time say nothing.
     """
 
     host: str
@@ -133,6 +139,29 @@ class CreditUse(NamedTuple):
     resets: int
     dead_time_share: float | None
     low_at_start: bool = False
+    worst_sampled: int | None = None
+    worst_sampled_ns: int | None = None
+    worst_in_record: int | None = None
+    low_water_before_record: bool = False
+    low_water_fell_ns: tuple[int, int] | None = None
+    samples: int | None = None
+    samples_below: int = 0
+    interval_s: float = 0.0
+
+    @property
+    def few(self) -> bool:
+        """Whether there are too few samples to speak of shares of the time."""
+        return self.samples is not None and self.samples < FEW
+
+    @property
+    def waiting(self) -> int:
+        """How many messages waited at once within the record; 0 where only an older mark tells of any."""
+        return self.waiting_max if self.worst_in_record is None else max(0, -self.worst_in_record)
+
+    @property
+    def wanted_peak(self) -> int:
+        """How many credits were wanted at once: within the record, or before it where it holds no shortage."""
+        return self.limit + self.waiting if self.waiting else self.required_peak
 
 
 class CreditSeries(NamedTuple):
@@ -161,10 +190,15 @@ class CreditSummary(NamedTuple):
     fraction_time_oversubscribed: float
     required_peak: float
     required_p99: float
+    samples: int | None = None
 
 
 class HostQuality(NamedTuple):
-    """What one host's data looks like: samples read, typical and worst spacing, what is missing. Seconds."""
+    """What one host's data looks like: samples read, typical and worst spacing, what is missing. Seconds.
+
+    `begin_ns`, `end_ns` and `gaps` hold for all files; `samples` are those of the file read most often. `dense_s`: where its series
+    begins and ends, without single snapshots long before and after.
+    """
 
     host: str
     begin_ns: int
@@ -175,6 +209,7 @@ class HostQuality(NamedTuple):
     gaps: tuple[Interval, ...]
     resets: int
     states: dict[str, int]
+    dense_s: Interval = (0.0, 0.0)
 
 
 class Analysis(NamedTuple):

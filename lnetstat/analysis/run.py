@@ -3,9 +3,11 @@
 import numpy as np
 import pandas as pd
 
-from lnetstat.analysis import findings, first_exhausted, health, pings, rates, signals
+from lnetstat.analysis import findings, first_exhausted, health, pings, rates, signals, stops
 from lnetstat.analysis.credits import Row, credit_use, measure, series_of, summary
 from lnetstat.analysis.deadtime import Label, dead_time
+from lnetstat.analysis.kinds import doubts
+from lnetstat.analysis.quality import quality_from, quality_of
 from lnetstat.analysis.rates import Rates
 from lnetstat.analysis.results import (
     Analysis,
@@ -18,7 +20,7 @@ from lnetstat.analysis.results import (
     Signal,
 )
 from lnetstat.analysis.signals import Hints, Track
-from lnetstat.analysis.wording import CREDITS, percent, seconds
+from lnetstat.analysis.wording import percent, seconds
 from lnetstat.frames import Frames
 from lnetstat.model import Finding
 
@@ -32,7 +34,7 @@ def analyze(frames: Frames) -> Analysis:
     bursts = [group for track in tracks if track.purpose != "throughput" for group in bursts_of(track)]
     verdicts = _verdicts(tracks, _seen(bursts, signals.hints_of(frames)))
     used, drawn = credit_use(frames, _incidents_by_host(verdicts, bursts))
-    quality = health.quality_of(frames)
+    quality = quality_of(frames)
     return _assemble(tracks, verdicts, bursts, used, drawn, quality, health.findings_of(frames, quality))
 
 
@@ -48,11 +50,25 @@ def analyze_series(
     bursts = [group for track in tracks if track.purpose == "pings" for group in bursts_of(track)]
     verdicts = _verdicts(tracks, _seen(bursts, Hints((), None, False)))
     used, drawn = _csv_credits(table, credits_max, name, _incidents_by_host(verdicts, bursts))
+    doubt = doubts(table, kind)
+    if doubt:
+        verdicts = [_doubted(each, doubt) for each in verdicts]
     stamps = np.round(np.sort(table["time"].to_numpy(np.float64)) * 1e9).astype(np.int64)
     first_source = stamps if "source" not in table else np.unique(stamps)
     resets = max((track.rates.resets for track in tracks), default=0)
-    quality = (health.quality_from(name, first_source, {"ok": len(table)}, resets),) if stamps.size else ()
+    quality = (quality_from(name, first_source, _cell_states(table), resets),) if stamps.size else ()
     return _assemble(tracks, verdicts, bursts, used, drawn, quality, [])
+
+
+def _cell_states(table: pd.DataFrame) -> dict[str, int]:
+    """Return how many rows have a value and how many are known to miss it."""
+    missing = int(table["value"].isna().sum())
+    return {"ok": len(table) - missing} | ({"missing": missing} if missing else {})
+
+
+def _doubted(each: DeadTime, doubt: str) -> DeadTime:
+    label = Label(each.host, each.role, each.table, each.instance, each.signal)
+    return DeadTime(*label, "cannot_tell", doubt, False, False, each.score, each.fap)
 
 
 def _csv_tracks(table: pd.DataFrame, kind: str, interval_s: float | None, name: str) -> list[Track]:
@@ -183,7 +199,12 @@ def _assemble(
     begin = min((host.begin_ns for host in quality), default=0)
     end = max((host.end_ns for host in quality), default=0)
     exhausted = first_exhausted.first_exhausted(used, top)
-    found = findings.of_dead_time(verdicts or [top], begin, end) + findings.of_bursts(bursts, top) + findings.of_credits(used, begin, end)
+    found = (
+        findings.of_dead_time(verdicts or [top], begin, end)
+        + findings.of_bursts(bursts, top, begin, end)
+        + findings.of_credits(used, begin, end)
+    )
+    found += stops.findings_of(tracks, begin, end)
     first = first_exhausted.finding_of(exhausted, begin, end)
     found += more + ([first] if first else [])
     signal_list = tuple(_signal(track, verdicts, bursts) for track in tracks)
@@ -233,10 +254,7 @@ def _verdict_words(
         main = max(bursts, key=lambda group: (group.signal in ("obd_ping", "ping_rate"), group.size))
         words += f" Bursts of {'pings' if main.signal in ('obd_ping', 'ping_rate') else 'messages'} come every {seconds(main.period_s)}."
     if exhausted.first is not None:
-        worst = exhausted.first
-        place = f"{worst.subject} on {worst.host}" if worst.host else worst.subject
-        noun = CREDITS[exhausted.resource].noun
-        words += f" {noun[0].upper()}{noun[1:]} ran out first ({place})."
+        words += f" {first_exhausted.sentence(exhausted)}"
     elif used:
         words += " No credits ran out."
     return words

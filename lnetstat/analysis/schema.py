@@ -110,6 +110,7 @@ SCHEMA: dict[str, Any] = {
                             "drops",
                             "odd_one_out",
                             "data_gap",
+                            "traffic_stopped",
                             "cannot_tell",
                         ]
                     },

@@ -1,7 +1,9 @@
 """How numbers, times and advice read: plain words for someone who was woken up."""
 
-import datetime
 from typing import NamedTuple
+
+from lnetstat.analysis.results import CreditUse
+from lnetstat.words import iso
 
 PAPER = "Minimizing Lustre Ping Effects at Scale on Cray Systems (CUG 2012)"
 
@@ -21,8 +23,8 @@ CREDITS = {
         "oversubscribed_peers",
         "peer credits",
         "peer",
-        "Raise peer_credits of this network's LND towards the credits wanted at the 99th percentile, at both ends (o2iblnd: the same on "
-        "all peers, at most 255, concurrent_sends at least half of it). If the peer answers late, more credits only move the queue.",
+        "Raise peer_credits of this network's LND at both ends (o2iblnd: the same on all peers, at most 255, concurrent_sends at least "
+        "half of it). If the peer answers late, more credits only move the queue.",
         f"{PAPER}, IV.B and VI.A; lnet/lnet/lib-move.c: lnet_post_send_locked()",
     ),
     "peer_router_credits": Guidance(
@@ -57,14 +59,55 @@ PING_ADVICE = (
 PING_REFERENCE = f"{PAPER}, IV; lustre/ptlrpc/pinger.c: ptlrpc_update_next_ping()"
 
 
-def clock(time_ns: float) -> str:
-    """Return a time of day in UTC, to the second."""
-    return datetime.datetime.fromtimestamp(time_ns / 1e9, datetime.UTC).strftime("%H:%M:%S")
+KIND_ADVICE = "Give --kind"
+
+DEFAULT_PEER_CREDITS = 8  # of socklnd and o2iblnd
+MOST_PEER_CREDITS = 255  # of o2iblnd
+
+
+def credit_advice(use: CreditUse) -> str:
+    """Return what to do about credits that ran out, by the row's own numbers."""
+    general = CREDITS[use.resource].advice
+    if use.resource != "peer_credits":
+        return general
+    if use.few:
+        return f"Record for some minutes (lnetstat record) to see how often and how long. {general}"
+    if not use.waiting:
+        return f"The mark tells that it happened, not when: reset the marks (--reset-low-water) and look again. {general}"
+    peak, usual = use.wanted_peak, round(use.required_p99)
+    if usual > use.limit:
+        return f"It wants more than its {counted(use.limit, 'credit')} for long: towards {min(usual, MOST_PEER_CREDITS)}. {general}"
+    smaller = "make bursts smaller (suppress_pings, a longer ping_interval, fewer clients or targets behind one peer)"
+    why = f"{counted(use.limit, 'credit')} do for 99 % of the time, {peak} were wanted at the peak: short bursts, of which all but "
+    why += f"{use.limit} wait."
+    if peak <= MOST_PEER_CREDITS:
+        least = DEFAULT_PEER_CREDITS
+        goal = f"to at least {least}, the default, better towards {peak}" if use.limit < least < peak else f"towards {peak}"
+        return f"{why} Raise peer_credits {goal}, at both ends, or {smaller}."
+    goal = f" Raise peer_credits to {DEFAULT_PEER_CREDITS}, the default, or more, at both ends." if use.limit < DEFAULT_PEER_CREDITS else ""
+    return f"{why} No peer_credits hold that (o2iblnd: at most {MOST_PEER_CREDITS}): {smaller}.{goal}"
+
+
+class Clock(NamedTuple):
+    """How the times of one record are said: without the date where the whole record lies in one day (UTC) and so does the time."""
+
+    day: str  # of the record, "" where it spans several
+
+    def __call__(self, time_ns: float) -> str:
+        """Return a time in UTC, to the second: 12:00:32, or 2026-11-20 12:00:32."""
+        date, _, time = iso(int(time_ns)).removesuffix("Z").partition("T")
+        return time if date == self.day else f"{date} {time}".strip()
+
+
+def clock_of(begin_ns: int, end_ns: int) -> Clock:
+    """Return the clock for a record from begin to end."""
+    day = iso(begin_ns).partition("T")[0]
+    return Clock(day if day == iso(end_ns).partition("T")[0] else "")
 
 
 def stamp(time_ns: float) -> str:
     """Return date and time of day in UTC."""
-    return datetime.datetime.fromtimestamp(time_ns / 1e9, datetime.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    return f"{Clock('')(time_ns)} UTC"
 
 
 def percent(share: float) -> str:

@@ -9,8 +9,8 @@ CURVE_LEAST = 2  # samples: fewer make no curve
 
 
 def time_extent(analysis: Analysis) -> Interval:
-    """Return (begin, end) in epoch seconds of the record: what the common time axis shows at first."""
-    hosts = [(each.begin_ns / 1e9, each.end_ns / 1e9) for each in analysis.quality]
+    """Return (begin, end) in epoch seconds of the record without stray snapshots: what the common time axis shows at first."""
+    hosts = [each.dense_s if each.dense_s[1] > 0 else (each.begin_ns / 1e9, each.end_ns / 1e9) for each in analysis.quality]
     begin, end = min((each[0] for each in hosts), default=0.0), max((each[1] for each in hosts), default=0.0)
     return begin, max(end, begin + 1.0)
 

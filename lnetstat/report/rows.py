@@ -1,9 +1,9 @@
 """What stands in the report's tables, as text: the page and the mail print the same cells."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from lnetstat.analysis.results import Analysis, CreditUse, DeadTime, HostQuality
+from lnetstat.analysis.results import FEW, Analysis, CreditSummary, CreditUse, DeadTime, HostQuality
 from lnetstat.model import Finding
 from lnetstat.report.words import NOT_KNOWN, iso, measure, number, percent, plural, seconds, yes_no
 from lnetstat.words import printable
@@ -38,15 +38,17 @@ _HOW_MUCH: dict[str, tuple[_Measure, ...]] = {
     ),
     "ping_burst": (("bursts", "{}", _counting("burst")), ("size", "of {}", number), _PERIOD, ("peak_rate", "up to {}/s", number)),
     "oversubscribed": (
-        ("waiting_max", "{} waited", number),
+        ("waiting", "{} waited", number),
         ("limit", "{} configured", number),
-        ("required_peak", "{} required", number),
+        ("wanted_peak", "{} wanted", number),
+        ("low_water", "low-water mark {}", number),
         ("required_p99", "{} for 99 % of the time", number),
         ("rows", "rows that ran out: {}", number),
     ),
     "first_exhausted": (("resource", "{}", lambda value: RESOURCES.get(value, str(value))),),
     "drops": (("drop_count", "{} dropped", number), ("errors", "{}", _counting("error"))),
     "data_gap": (("gaps", "{}", _counting("gap")), ("missing_s", "{} missing", seconds), ("rises", "marks that rose: {}", number)),
+    "traffic_stopped": (("stop_s", "nothing for {}", seconds),),
     "cannot_tell": (("signals", "{}", _counting("signal")),),
     "route_down": (_COUNT, _SHARE),
     "ni_unhealthy": (_COUNT, _SHARE),
@@ -54,6 +56,15 @@ _HOW_MUCH: dict[str, tuple[_Measure, ...]] = {
 }
 _MOST_MEASURES = 6
 SAME_ADVICE = "As for the finding above."
+
+
+_OF_TIME = ("required_p99", "share")
+
+
+def _few(evidence: Mapping[str, Any]) -> bool:
+    """Whether the evidence rests on too few samples to speak of shares of the time."""
+    samples = evidence.get("samples")
+    return isinstance(samples, int) and samples < FEW
 
 
 class FindingRow(NamedTuple):
@@ -108,7 +119,7 @@ def _how_much(finding: Finding) -> str:
     known = [
         printable(words.format(say(finding.evidence[key])))
         for key, words, say in _HOW_MUCH.get(kind, ())
-        if finding.evidence.get(key) is not None
+        if finding.evidence.get(key) is not None and not (key in _OF_TIME and _few(finding.evidence))
     ]
     return ", ".join(known or [words for words in (measure(*item) for item in finding.evidence.items()) if words][:_MOST_MEASURES])
 
@@ -134,10 +145,14 @@ def key_figures(analysis: Analysis) -> list[tuple[str, str]]:
         worst = analysis.credits
         figures += [
             ("Worst peer", printable(worst.subject)),
-            ("Its credits required", f"{number(worst.required_peak)} at the peak, {number(worst.required_p99)} for 99 % of the time"),
-            ("Its time below 0", percent(worst.fraction_time_oversubscribed)),
+            ("Its credits required", f"{number(worst.required_peak)} at the peak" + _usually(worst)),
+            *([("Its time below 0", percent(worst.fraction_time_oversubscribed))] if not _few(worst._asdict()) else []),
         ]
     return figures
+
+
+def _usually(worst: CreditSummary) -> str:
+    return "" if _few(worst._asdict()) else f", {number(worst.required_p99)} for 99 % of the time"
 
 
 def _probability(value: float) -> str:
@@ -156,10 +171,12 @@ def credit_grid(analysis: Analysis) -> Grid:
         "Required",
         "99 % of the time",
         "Lowest",
+        "In the record",
+        "When",
         "Time below 0",
         "First below 0",
     )
-    kinds = ("name", "name", "name", "number", "name", "number", "number", "number", "number", "number", "name")
+    kinds = ("name", "name", "name", "number", "name", "number", "number", "number", "number", "number", "name", "number", "name")
     shown = analysis.credit_use[:MOST_CREDIT_ROWS]
     rest = len(analysis.credit_use) - len(shown)
     note = f"{plural(rest, 'more row')} not shown: lnetstat report --format json has all." if rest else ""
@@ -167,7 +184,7 @@ def credit_grid(analysis: Analysis) -> Grid:
 
 
 def _credit_cells(use: CreditUse) -> tuple[str, ...]:
-    below = percent(use.fraction_time_oversubscribed)
+    below = f"{use.samples_below} of {plural(use.samples or 0, 'sample')}" if use.few else percent(use.fraction_time_oversubscribed)
     if use.fraction_windows is not None:
         below += f", in {percent(use.fraction_windows)} of the intervals"
     first = iso(use.first_low_ns, 3) if use.first_low_ns is not None else NOT_KNOWN
@@ -181,11 +198,23 @@ def _credit_cells(use: CreditUse) -> tuple[str, ...]:
         use.grade,
         number(use.limit),
         number(use.required_peak),
-        number(use.required_p99),
-        number(use.low_water),
+        NOT_KNOWN if use.few else number(use.required_p99),
+        number(use.low_water) + (", older than the record" if use.low_water_before_record and use.waiting < use.waiting_max else ""),
+        number(use.worst_in_record),
+        _when_lowest(use),
         below,
         first,
     )
+
+
+def _when_lowest(use: CreditUse) -> str:
+    """Return the time of the sample, or the samples between which the mark fell."""
+    if not use.waiting:
+        return NOT_KNOWN
+    if use.low_water_fell_ns is None:
+        return iso(use.worst_sampled_ns, 3)
+    after, by = use.low_water_fell_ns
+    return iso(by, 3) if after == by else f"{iso(after, 3)} to {iso(by, 3)}"
 
 
 def signal_grid(analysis: Analysis) -> Grid:
@@ -219,8 +248,8 @@ def _quality_cells(host: HostQuality) -> tuple[str, ...]:
         iso(host.begin_ns),
         iso(host.end_ns),
         number(host.samples),
-        seconds(host.interval_s),
-        seconds(host.interval_p99_s),
+        seconds(host.interval_s) if host.samples > 1 else NOT_KNOWN,
+        seconds(host.interval_p99_s) if host.samples > 1 else NOT_KNOWN,
         gaps,
         number(host.resets),
         ", ".join(f"{number(count)} {printable(state)}" for state, count in sorted(host.states.items())),

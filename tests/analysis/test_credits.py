@@ -120,7 +120,8 @@ def test_the_starved_peer_is_named_and_the_others_counted():
     assert len(findings) == 1
     assert findings[0].severity is Severity.CRITICAL
     assert findings[0].subject == "peer 10.1.0.1@tcp on rtr"
-    assert "40 messages waited beyond its 8 peer credits" in findings[0].message
+    assert "6 messages waited beyond its 8 peer credits, sampled at 12:00:30 UTC" in findings[0].message
+    assert "its low-water mark, -40, is older than the record" in findings[0].message
     assert "88 other peers ran out too (88 touched)" in findings[0].message
 
 
@@ -139,6 +140,76 @@ def test_what_ran_out_first_is_told_with_its_time():
     assert "buffers only after that" in first.message
     (pool,) = [each for each in analysis.findings if each.kind == "oversubscribed_buffers"]
     assert "router buffer pool small on rtr: 9 messages waited beyond its 64 buffers" in pool.message
+
+
+def test_history_and_record_are_told_apart():
+    """A mark that fell long ago says nothing of when; one that falls within the record says between which samples."""
+    old = measure(row([8] * 20 + [-3] + [8] * 19, [-40] * 40))
+    assert (old.low_water, old.low_water_before_record, old.waiting, old.wanted_peak) == (-40, True, 3, 11)
+    assert (old.worst_sampled, old.worst_sampled_ns, old.low_water_fell_ns) == (-3, 1020 * 10**9, None)
+    fell = measure(row([8] * 40, [-2] * 20 + [-9] * 20))
+    assert (fell.low_water_before_record, fell.waiting, fell.low_water_fell_ns) == (False, 9, (1019 * 10**9, 1020 * 10**9))
+    reset = measure(row([8] * 40, [-40] * 20 + [-5] * 20))
+    assert (reset.low_water_before_record, reset.waiting) == (True, 5)
+
+
+def test_a_mark_older_than_the_record_is_said_to_be_just_that():
+    (told,) = [each for each in analyze(peers([peer("10.1.0.1@tcp", 8, 8, 8, 8, -40)] * 30)).findings if each.kind != "cannot_tell"]
+    assert "its low-water mark, -40, is older than the record" in told.message
+    assert "no sample of the record is below 0" in told.message
+    assert told.evidence["low_water_before_record"] is True
+
+
+def test_first_is_only_said_where_an_order_is_known():
+    pools = "pages count credits min\n0 512 512 512\n1 64 {} {}\n256 32 32 32\n"
+    for ticks_later, mark_before in ((0, 8), (1, 8), (10, -3)):
+        snaps = []
+        for tick in range(40):
+            low, tx = (64 if tick < 10 + ticks_later else -9), (8 if tick < 10 else -5)
+            snaps.append(snap("peers", tick, HEADER + peer("10.2.0.1@tcp1", 8, 8, 8, tx, min(tx, mark_before))))
+            snaps.append(snap("buffers", tick, pools.format(low, low)))
+        analysis = analyze(load(Held(snaps)))
+        (told,) = [each for each in analysis.findings if each.kind == "first_exhausted"]
+        assert told.evidence["ordered"] is False
+        assert "were short of the most" in told.message
+        assert "were short of the most" in analysis.verdict
+        assert "first" not in analysis.verdict
+
+
+def test_one_snapshot_tells_what_was_seen_and_no_shares_of_time():
+    analysis = analyze(peers([peer("10.1.0.1@tcp", 8, 8, 8, -5, -5)]))
+    assert {each.kind for each in analysis.findings} == {"oversubscribed_peers", "cannot_tell"}
+    (told,) = [each for each in analysis.findings if each.kind == "oversubscribed_peers"]
+    assert told.severity is Severity.WARNING
+    assert "below 0 in the one sample" in told.message
+    assert "%" not in told.message
+    several = analyze(peers([peer("10.1.0.1@tcp", 8, 8, 8, tx, -5) for tx in (-5, 8, -1)])).findings
+    assert "below 0 in 2 of 3 samples" in several[0].message
+
+
+@pytest.mark.parametrize(
+    ("limit", "tx", "told"),
+    [
+        (2, [2] * 399 + [-60], "2 credits do for 99 % of the time, 62 were wanted at the peak"),
+        (2, [2] * 399 + [-60], "Raise peer_credits to at least 8, the default, better towards 62"),
+        (8, [8] * 399 + [-60], "Raise peer_credits towards 68"),
+        (8, [8] * 399 + [-600], "make bursts smaller"),
+        (8, [8] * 200 + [-13] * 200, "towards 21"),
+    ],
+)
+def test_advice_names_what_is_not_set_already(limit, tx, told):
+    rows = [peer("10.1.0.1@tcp", limit, limit, limit, value, min([*tx[: tick + 1], limit])) for tick, value in enumerate(tx)]
+    (finding,) = [each for each in analyze(peers(rows)).findings if each.kind == "oversubscribed_peers"]
+    assert told in finding.advice
+
+
+def test_times_of_a_record_over_midnight_have_their_date():
+    late = [
+        row._replace(time_ns=row.time_ns + 43_170 * 10**9)
+        for row in (snap("peers", t, HEADER + peer("10.1.0.1@tcp", 8, 8, 8, *((8, 8) if t < 30 else (-5, -5)))) for t in range(60))
+    ]
+    (told,) = [each for each in analyze(load(Held(late))).findings if each.kind == "oversubscribed_peers"]
+    assert "below 0 from 2026-11-21 00:00:00 to 2026-11-21 00:00:29 UTC" in told.message
 
 
 def test_no_credits_used_up_is_no_finding():

@@ -87,6 +87,51 @@ def test_a_gap_in_the_samples_is_told():
     assert gap.severity is Severity.WARNING
 
 
+def test_what_is_seen_only_after_a_hole_is_told_as_just_that():
+    down = found(lambda tick: peer("up") if tick < 40 else peer("down") if tick == 59 else "", name="peers")["peer_down"]
+    assert "at 12:00:59 UTC, after a hole without data since 12:00:39" in down.message
+    assert "end of the record" not in down.message
+
+
+def test_the_data_reach_to_the_last_sample_of_any_file():
+    snaps = [
+        Snapshot("peers", "n1", BEGIN_NS + tick * 10**9, None, 0, State.OK, 0, frozenset(), peer("up")) for tick in (-60, *range(100), 160)
+    ]
+    (host,) = analyze(load(Held(snaps))).quality
+    assert (host.begin_ns, host.end_ns) == (BEGIN_NS - 60 * 10**9, BEGIN_NS + 160 * 10**9)
+    assert [round(stop - start) for start, stop in host.gaps] == [60, 61]
+
+
+def test_every_reset_of_marks_is_told():
+    low = "10.1.0.1@tcp 1 up -1 8 8 8 8 {} 0\n"
+    reset = found(lambda tick: PEERS + low.format(3 if tick % 20 < 15 else 8), name="peers")["data_gap"]
+    assert "rose 3 times, at 12:00:15 and 12:00:35 and 12:00:55 UTC" in reset.message
+    many = found(lambda tick: PEERS + low.format(3 if tick % 10 < 5 else 8), name="peers")["data_gap"]
+    assert "rose 6 times, first at 12:00:05, last at 12:00:55 UTC" in many.message
+
+
+def moved(rates):
+    """Findings about a node that moved so many MB in each second."""
+    total = [sum(rates[: tick + 1]) for tick in range(len(rates))]
+    return found(lambda tick: f"0 1 0 {tick} {tick} 0 0 {total[tick] * 10**6} {total[tick]} 0 0\n", name="stats", ticks=len(rates))
+
+
+def test_steady_traffic_that_stops_is_told():
+    end = moved([50, 60] * 100 + [0] * 50)["traffic_stopped"]
+    assert end.severity is Severity.INFO
+    assert end.evidence["stop_s"] == pytest.approx(50, abs=2)
+    assert "did not come back" in end.message
+    middle = moved([50, 60] * 75 + [0] * 50 + [50, 60] * 75)["traffic_stopped"]
+    assert middle.severity is Severity.WARNING
+
+
+@pytest.mark.parametrize(
+    "rates", [[50] * 240 + [0] * 15, ([50] * 40 + [0] * 40) * 4, [0] * 150 + [50] * 100, [0] * 250, [50] * 30 + [0] * 220]
+)
+def test_loads_that_come_and_go_have_not_stopped(rates):
+    assert "traffic_stopped" not in moved(rates)
+
+
 def test_marks_that_rise_are_told():
     low = "10.1.0.1@tcp 1 up -1 8 8 8 8 {} 0\n"
     reset = found(lambda tick: PEERS + low.format(3 if tick < 30 else 8), name="peers")["data_gap"]

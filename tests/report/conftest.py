@@ -91,6 +91,10 @@ def build(length_s: float = 600.0, host: str = "rtr", nid: str = "10.1.0.1@tcp",
         0,
         0.9,
         False,
+        worst_sampled=-63,
+        worst_sampled_ns=round(incidents[0][0] * 1e9),
+        worst_in_record=-63,
+        samples=time_s.size,
     )
     return Analysis(
         verdict=f"Periodic dead time: route_length of {host} dips every 25 s.{title}",
@@ -103,7 +107,7 @@ def build(length_s: float = 600.0, host: str = "rtr", nid: str = "10.1.0.1@tcp",
         credit_use=(use,),
         findings=(
             finding("dead_time", Severity.CRITICAL, host, f"route_length of {host} dips{title}", period_s=PERIOD_S, incidents=len(onsets)),
-            finding("oversubscribed_peers", Severity.WARNING, nid, f"63 messages waited for {nid}", waiting_max=63, limit=8),
+            finding("oversubscribed_peers", Severity.WARNING, nid, f"63 messages waited for {nid}", waiting=63, limit=8),
             finding("odd_one_out", Severity.INFO, host, f"{host} differs", share=0.25, hosts=[host]),
         ),
         quality=(

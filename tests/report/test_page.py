@@ -198,7 +198,7 @@ def test_every_place_for_a_plot_has_its_figure(analysis_of):
 
 def test_the_credit_table_grades_every_row(analysis_of):
     words = Page(page(analysis_of())).text
-    assert "10.1.0.1@tcp 0 sustained 8 71 12 -63 4.0 % 2026-08-14T12:00:05.000Z" in words
+    assert "10.1.0.1@tcp 0 sustained 8 71 12 -63 -63 2026-08-14T12:00:05.000Z 4.0 % 2026-08-14T12:00:05.000Z" in words
 
 
 def test_the_same_analysis_gives_the_same_page(analysis_of):
