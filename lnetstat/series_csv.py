@@ -23,6 +23,7 @@ NUMBERS = ("time", "value", "ping_rate", "tx", "tx_min", "queue_bytes")
 LARGEST_BYTES = 2_000_000_000
 LATEST_S = 1e11  # year 5138: larger numbers are milliseconds or nanoseconds
 LONGEST_S = 3.2e8  # ten years: a stamp further from the middle one than this is a slip
+MOST_CREDITS = 1e15  # larger ones fit no integer
 LARGEST = 1e30  # no rate, counter or credit is larger, and sums of squares stay far from the end of float64
 EMPTY = frozenset(("", "nan", "-nan", "na", "n/a", "null", "none", "<na>"))
 
@@ -150,7 +151,14 @@ def _sifted(table: pd.DataFrame) -> tuple[pd.DataFrame, Skipped | None]:
         (~np.isfinite(time), "no time: expected seconds since the epoch"),
         (time.abs() > LATEST_S, "time {time:.0f}: expected seconds since the epoch, not milli- or nanoseconds"),
         ((time - middle).abs() > LONGEST_S, "time {time:.14g}: ten years and more from the other rows"),
-        *((table[name].abs() > LARGEST, name + " is {" + name + ":g}: no such number is real") for name in NUMBERS[1:] if name in table),
+        *(
+            (
+                table[name].abs() > (MOST_CREDITS if name in ("tx", "tx_min") else LARGEST),
+                name + " is {" + name + ":g}: no such number is real",
+            )
+            for name in NUMBERS[1:]
+            if name in table
+        ),
         (_again(table), "time {time:.14g} stands there already"),
     ]
     bad = np.logical_or.reduce([mask.to_numpy(bool) for mask, _ in tests])

@@ -84,6 +84,11 @@ def test_bad_rows_are_skipped_and_told_in_one_line(tmp_path, body, kept, told):
     assert table.index.tolist() == list(range(kept))
 
 
+def test_credits_that_fit_no_integer_are_skipped(tmp_path):
+    (problem,) = series_csv.load(written(tmp_path, "time,value,tx\n1,2,8\n2,3,1e25\n")).attrs["problems"]
+    assert "line 3: tx is 1e+25" in problem
+
+
 def test_good_files_have_no_problems_and_sources_may_share_a_time(tmp_path):
     assert series_csv.load(written(tmp_path, "time,value,source\n1,2,a\n1,,b\n2,2,a\n2,3,b\n")).attrs["problems"] == []
 
