@@ -21,7 +21,7 @@ from lnetstat.errors import SourceError, shown
 
 NUMBERS = ("time", "value", "ping_rate", "tx", "tx_min", "queue_bytes")
 LARGEST_BYTES = 2_000_000_000
-LATEST_S = 1e11  # year 5138: larger numbers are milliseconds or nanoseconds
+LATEST_S = 9e9  # year 2255, the end of 64-bit nanoseconds: larger numbers are milliseconds or nanoseconds
 LONGEST_S = 3.2e8  # ten years: a stamp further from the middle one than this is a slip
 MOST_CREDITS = 1e15  # larger ones fit no integer
 LARGEST = 1e30  # no rate, counter or credit is larger, and sums of squares stay far from the end of float64

@@ -70,6 +70,7 @@ def test_bad_files_are_told_in_one_line(tmp_path, data, told):
         ),
         ("1700000000,2\n0,3\n1700000001,4\n", 2, "line 3: time 0: ten years and more from the other rows; 1 of 3"),
         ("1,2\n2,1e308\n3,inf\n4,4\n", 2, "line 3: value is 1e+308: no such number is real; 2 of 4 rows"),
+        ("1,2\n20000000000,3\n3,4\n", 2, "line 3: time 20000000000: expected seconds"),
         ("1,2\n\n,5\n4,4\n", 2, "line 4: no time"),
     ],
 )

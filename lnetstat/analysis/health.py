@@ -279,7 +279,7 @@ def _mark_resets(peers: pd.DataFrame | None, clock: Clock) -> list[Finding]:
         told = f"at {' and '.join(clock(time_ns) for time_ns in times)}"
         if len(times) > MOST_RESETS_TOLD:
             told = f"first at {clock(times[0])}, last at {clock(times[-1])}"
-        often = "" if len(times) == 1 else f" {len(times)} times"
+        often = "" if len(times) == 1 else f" {len(times)} times,"
         found.append(
             Finding(
                 "data_gap",
@@ -288,7 +288,7 @@ def _mark_resets(peers: pd.DataFrame | None, clock: Clock) -> list[Finding]:
                 times[0],
                 int(stamps[-1]),
                 {"host": str(host), "rises": len(own), "resets": len(times), "times_ns": times[:50]},
-                f"low-water marks of {counted(own['nid'].nunique(), 'peer')} on {host} rose{often}, {told} UTC: they were reset",
+                f"low-water marks of {counted(own['nid'].nunique(), 'peer')} on {host} rose{often} {told} UTC: they were reset",
                 "Somebody wrote to the file peers, or peers or LNet were created anew. Marks are exact only since the last reset.",
                 "a write of anything to peers or nis resets min (measured on 2.17)",
             )
