@@ -12,7 +12,7 @@ class Exhaustion(NamedTuple):
     """`resource`: peer_credits, ni_credits, router_buffers, peer_router_credits, server or none; `first`: the row (None for the last two).
 
     `ordered`: False where no order can be told: marks were low already when the record began, or fell within one sample, or there are
-    few samples. Then `first` is the row that was short of the most."""
+    few samples. Then `first` is the row that was the scarcest."""
 
     resource: str
     first: CreditUse | None
@@ -59,7 +59,7 @@ def sentence(found: Exhaustion) -> str:
         return f"No credits ran out in the record; a mark tells that {noun.lower()} did before ({place})."
     if found.ordered:
         return f"{noun} ran out{' first' if len(found.order) > 1 else ''} ({place})."
-    return f"{noun} were {'below 0' if use.few else 'short of the most'} ({place})."
+    return f"{noun} were {'below 0' if use.few else 'the scarcest'} ({place})."
 
 
 def finding_of(found: Exhaustion, begin_ns: int, end_ns: int) -> Finding | None:
@@ -87,7 +87,7 @@ def finding_of(found: Exhaustion, begin_ns: int, end_ns: int) -> Finding | None:
         message = f"{guide.noun} ran out first: {where}, at {clock_of(begin_ns, end_ns)(use.first_low_ns)} UTC{after}"
     else:
         message = (
-            f"{guide.noun} were short of the most: {where}, {use.waiting} waiting beyond {use.limit}; what ran out first is not known "
+            f"{guide.noun} were the scarcest: {where}, {use.waiting} waiting beyond {use.limit}; what ran out first is not known "
             "(marks were low before the record began, or fell within one sample)"
         )
     return Finding(

@@ -171,8 +171,8 @@ def test_first_is_only_said_where_an_order_is_known():
         analysis = analyze(load(Held(snaps)))
         (told,) = [each for each in analysis.findings if each.kind == "first_exhausted"]
         assert told.evidence["ordered"] is False
-        assert "were short of the most" in told.message
-        assert "were short of the most" in analysis.verdict
+        assert "were the scarcest" in told.message
+        assert "were the scarcest" in analysis.verdict
         assert "first" not in analysis.verdict
 
 
