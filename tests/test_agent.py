@@ -180,3 +180,16 @@ def test_a_closed_stdout_is_said(tree):
     command = agent_command(AgentSettings(root=str(tree), stdout=True, samples=1))
     done = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", *command], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (3, "lnetstat: standard output is closed: nothing can be printed\n")
+
+
+def test_what_the_bounds_of_a_recording_drop_is_told(tree, tmp_path):
+    rows = "".join(
+        f"10.{n // 250}.{n % 250}.7@tcp  1 NA -1 8 {n * 7919 % 9} {-n} {n * 104729 % 9} {-n * 31} {n * 15485863}\n" for n in range(6000)
+    )
+    with (tree / "peers").open("a") as file:
+        file.write(rows)
+    done = run(root=str(tree), host="rtr", recording=str(tmp_path / "rec"), interval_s=0.05, samples=90, max_bytes=200_000)
+    assert done.returncode == 0, done.stderr
+    assert "oldest segments dropped to stay within the bounds" in done.stderr
+    assert sum(path.stat().st_size for path in (tmp_path / "rec").iterdir()) <= 200_000
+    assert list(Recording(tmp_path / "rec").snapshots(names=["peers"]))

@@ -181,7 +181,7 @@ class RecordingWriter:
             self._drop_oldest()
         while self.max_bytes and self._bytes_in_folder() + frame_bytes > self.max_bytes:
             if not self._drop_oldest():
-                raise OSError(errno.EFBIG, f"one tick takes {frame_bytes} bytes, more than --max-bytes {self.max_bytes} leaves")
+                raise OSError(errno.EFBIG, f"a tick takes more bytes than --max-bytes {self.max_bytes} leaves")
         while self.free_bytes_min and _free_bytes(self.folder) < self.free_bytes_min + frame_bytes:
             if not self._drop_oldest():
                 raise OSError(errno.ENOSPC, f"less than {self.free_bytes_min} bytes are free on its file system")

@@ -20,6 +20,7 @@ PINGS = SAMPLES / "recordings" / "s7-lustre-pings"
         ["record", "-o", "rec", "-i", "1ms"],
         ["record", "-o", "rec", "-i", "nan"],
         ["record", "-o", "rec", "--root", "/tmp", "--reset-low-water"],
+        ["record", "-o", "rec", "--max-bytes", "10k"],
         ["agent"],
         ["agent", "--stdout", "--prefix", "a b..c"],
         ["agent", "--stdout", "--host", "a\nb"],
