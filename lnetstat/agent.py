@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from lnetstat.errors import LnetstatError, SinkError, bug_line
-from lnetstat.model import Snapshot, State
+from lnetstat.model import Sink, Snapshot, State
 from lnetstat.recording import RecordingWriter
 from lnetstat.reduce import Reducer
 from lnetstat.reduce.metrics import PREFIX, SERIES_MAX
@@ -58,7 +58,7 @@ class Agent:
             settings.root, deadline_s=settings.deadline_s, reset_low_water=settings.reset_low_water, host=settings.host
         )
         self._recording: RecordingWriter | None = None
-        self._sinks: list[CarbonSink | StdoutSink] = []
+        self._sinks: list[Sink] = []
         if settings.recording:
             self._recording = RecordingWriter(settings.recording, max_bytes=settings.max_bytes, max_age_s=settings.max_age_s)
         for address in settings.carbon:
@@ -169,7 +169,9 @@ class Agent:
             self.failed |= isinstance(sink, CarbonSink) and sink.dropped + sink.refused > 0
         if self._recording:
             self._recording.close()
-            lost = self._recording.frames_lost
+            dropped, lost = self._recording.segments_dropped, self._recording.frames_lost
+            if dropped:
+                self._report(f"recording {self._settings.recording}: {dropped} oldest segments dropped to stay within the bounds")
             if lost:
                 self._report(f"recording {self._settings.recording}: {lost} ticks could not be written")
                 self.failed = True
@@ -181,7 +183,8 @@ def rss_bytes() -> int:
         return int(file.read().split()[1]) * PAGE_BYTES
 
 
-_BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from lnetstat.agent import main; sys.exit(main(sys.argv[2]))"
+# Behind the standard library, so that nothing beside us in site-packages passes for a part of it.
+_BOOT = "import sys; sys.path.append(sys.argv[1]); from lnetstat.agent import main; sys.exit(main(sys.argv[2]))"
 # One heap for all reader threads, and large texts given back to the kernel: half the memory at 100,000 peers.
 MALLOC = {"MALLOC_ARENA_MAX": "1", "MALLOC_TRIM_THRESHOLD_": "1000000", "MALLOC_MMAP_THRESHOLD_": "500000"}
 
