@@ -50,10 +50,9 @@ class Chain(NamedTuple):
 
 
 class PingTest(NamedTuple):
-    """How far dips coincide with pings: `z` above all circular shifts, in robust sigmas; `share_ratio` is filled in per fit."""
+    """How far dips coincide with pings: `z` above all circular shifts, in robust sigmas."""
 
     z: float
-    sampled_share: float
 
 
 def bursts_of(rates: Rates) -> tuple[list[Burst], float]:
@@ -180,7 +179,7 @@ def ping_test(series: Normalised, pings: Rates) -> PingTest:
     rate = on_times(pings, series.time_s, series.interval_s)
     known = np.isfinite(rate) & (series.weight > 0)
     if known.sum() < 30 or not (rate[known] > 0).any():
-        return PingTest(0.0, 0.0)
+        return PingTest(0.0)
     top = float(np.percentile(rate[known], 99.9)) or float(rate[known].max())
     q = np.where(known, np.clip(1.5 * np.nan_to_num(rate) / top, 0.0, 1.0), 0.0)
     q = np.where(known, q - q[known].mean(), 0.0)
@@ -194,7 +193,7 @@ def ping_test(series: Normalised, pings: Rates) -> PingTest:
     shifted = -np.fft.irfft(spectrum, size)
     middle = float(np.median(shifted))
     scatter = 1.4826 * float(np.median(np.abs(shifted - middle)))
-    return PingTest((float(shifted[0]) - middle) / scatter if scatter > 0 else 0.0, float(known.mean()))
+    return PingTest((float(shifted[0]) - middle) / scatter if scatter > 0 else 0.0)
 
 
 def _fast_length(cells: int) -> int:

@@ -48,7 +48,7 @@ def analyze_series(
     """
     tracks = _csv_tracks(table, kind, interval_s, name)
     bursts = [group for track in tracks if track.purpose == "pings" for group in bursts_of(track)]
-    verdicts = _verdicts(tracks, _seen(bursts, Hints((), None, False)))
+    verdicts = _verdicts(tracks, _seen(bursts, Hints((), None)))
     used, drawn = _csv_credits(table, credits_max, name, _incidents_by_host(verdicts, bursts))
     doubt = doubts(table, kind)
     if doubt:

@@ -33,11 +33,10 @@ class Track(NamedTuple):
 
 
 class Hints(NamedTuple):
-    """What the tunables say about pings: exact periods in seconds to test, the setting that holds, and whether pings are suppressed."""
+    """What the tunables say about pings: exact periods in seconds to test, and the setting that holds."""
 
     exact_periods_s: tuple[float, ...]
     ping_interval_s: float | None
-    suppressed: bool
 
 
 def tracks_of(frames: Frames) -> list[Track]:
@@ -74,13 +73,12 @@ def hints_of(frames: Frames) -> Hints:
     """Return what tunables tell about the ping interval: ping_interval, or obd_timeout / 4 (ptlrpc/pinger.c)."""
     table = frames.tables.get("tunables")
     if table is None or table.empty:
-        return Hints((), None, False)
+        return Hints((), None)
     names = table["name"].astype(str)
     settings = [_number(value) for value in table.loc[names == "ping_interval", "value"]]
     timeouts = [_number(value) for value in table.loc[names == "timeout", "value"]]
     periods = [value for value in settings if value] + [max(1.0, value // 4) for value in timeouts if value]
-    pings_off = any(_number(value) == 1 or str(value) == "Y" for value in table.loc[names.str.endswith("suppress_pings"), "value"])
-    return Hints(tuple(sorted(set(periods))), periods[0] if periods else None, pings_off)
+    return Hints(tuple(sorted(set(periods))), periods[0] if periods else None)
 
 
 def _number(value: object) -> float | None:

@@ -64,11 +64,6 @@ class NodeSource:
         self._due_ns: dict[str, int] = {}
 
     @property
-    def lnet_found(self) -> bool:
-        """Whether the node has, or had, LNet's tables."""
-        return bool(self._lnet)
-
-    @property
     def problems(self) -> list[str]:
         """Lines that the user should see, each once."""
         return list(self._low_water.problems) if self._low_water else []

@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator
 
 from lnetstat.errors import LnetstatError, ParseError, shown
-from lnetstat.model import Parsed, Sample, Snapshot, State, Table
+from lnetstat.model import Parsed, Problem, Sample, Snapshot, State, Table
 from lnetstat.tables._known import expected_instead
 from lnetstat.tables._split import split as split  # part of this package's face
 from lnetstat.tables.tunables import named
@@ -98,8 +98,6 @@ def instance_of(name: str) -> str:
 
 def samples(snapshot: Snapshot) -> Iterator[Sample]:
     """Unwrap and parse one snapshot. A text that cannot be parsed gives a FAILED sample whose problem says why; nothing is raised."""
-    from lnetstat.model import Problem
-
     for name, text in split(snapshot.name, snapshot.text):
         table = table_named(name) or (table_looking_like(text) if snapshot.state in (State.OK, State.PARTIAL) else None)
         table_name = table.name if table else ""
