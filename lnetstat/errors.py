@@ -31,6 +31,10 @@ class SinkError(LnetstatError):
     """Points could not be delivered."""
 
 
+class SimulatorError(LnetstatError):
+    """A scenario cannot be simulated, or its results not be written."""
+
+
 def shown(line: str, limit: int = 60) -> str:
     """Return the line quoted, printable and cut to `limit` characters, for an error message."""
     text = line if len(line) <= limit else line[: limit - 1] + "…"
