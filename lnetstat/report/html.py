@@ -7,6 +7,7 @@ lets only the two scripts with these hashes run and nothing be fetched.
 import base64
 import hashlib
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -27,22 +28,17 @@ MOST_DATA_BYTES = 700_000  # of figures; plotly itself takes 4.8 MB
 
 def page(analysis: Analysis, *, title: str = DEFAULT_TITLE) -> str:
     """Return the page as text, to be written as UTF-8 with its line ends as they are."""
-    environment = Environment(loader=PackageLoader("lnetstat.report"), autoescape=True, undefined=StrictUndefined, finalize=_inert)
     drawn, data = _drawn(analysis)
-    scripts = [_script(get_plotlyjs()), _script(_asset(environment, "report.js"))]
-    return environment.get_template("report.html").render(
-        title=title,
-        version=__version__,
-        policy=_policy(scripts),
-        style=Markup(_asset(environment, "report.css")),  # noqa: S704  # our own file
-        scripts=scripts,
+    return document(
+        "report.html",
+        title,
+        data,
         analysis=analysis,
         severity=analysis.findings[0].severity.name.lower() if analysis.findings else "none",
         record=rows.record_words(analysis),
         figures=rows.key_figures(analysis),
         findings=rows.finding_rows(analysis),
         pictures=drawn,
-        data=data,
         credits=rows.credit_grid(analysis),
         signals=rows.signal_grid(analysis),
         quality=rows.quality_grid(analysis),
@@ -50,11 +46,31 @@ def page(analysis: Analysis, *, title: str = DEFAULT_TITLE) -> str:
     )
 
 
+def document(template: str, title: str, data: Markup, **content: Any) -> str:
+    """Return a page of this house: `template` extends page.html and gets `content`; `data` holds its figures as JSON."""
+    environment = Environment(loader=PackageLoader("lnetstat.report"), autoescape=True, undefined=StrictUndefined, finalize=_inert)
+    scripts = [_script(get_plotlyjs()), _script(_asset(environment, "report.js"))]
+    return environment.get_template(template).render(
+        title=title,
+        version=__version__,
+        policy=_policy(scripts),
+        style=Markup(_asset(environment, "report.css")),  # noqa: S704  # our own file
+        scripts=scripts,
+        data=data,
+        **content,
+    )
+
+
+def figure_data(pictures: Iterable[Picture]) -> Markup:
+    """Return the figures of pictures as the JSON that report.js draws from."""
+    return inert_json({each.slug: _figure(each.figure, each.linked) for each in pictures if each.figure is not None})
+
+
 def _drawn(analysis: Analysis) -> tuple[tuple[Picture, ...], Markup]:
     """Return the pictures and their data, drawn as finely as the size of a page that one can mail allows."""
     for buckets in BUCKETS:
         drawn = pictures(analysis, buckets=buckets)
-        data = inert_json({each.slug: _figure(each.figure, each.linked) for each in drawn if each.figure is not None})
+        data = figure_data(drawn)
         if len(data) <= MOST_DATA_BYTES:
             break
     return drawn, data
