@@ -1,0 +1,153 @@
+"""Run a plan: the group's state at any simulated time, message by message."""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from lnetstat.errors import SimulatorError
+from lnetstat.simulator.kernel import build, checks, compiled, loop
+from lnetstat.simulator.kernel.layout import *
+from lnetstat.simulator.plan import Plan
+from lnetstat.simulator.views import (
+    BuffersView,
+    NisView,
+    NodeCounts,
+    PeersView,
+    ServicesView,
+    Truth,
+    buffers_view,
+    nis_view,
+    node_counts,
+    peers_view,
+    services_view,
+    truth_of,
+)
+
+Array = npt.NDArray[np.int64]
+TRACE_ROOM = 3 * 65_536
+
+
+class Event(NamedTuple):
+    """One event of a trace: when, its kind (kernel/layout.py), and whose it was (docs/simulator-model.md, Trace)."""
+
+    time_ns: int
+    kind: int
+    number: int
+
+
+class Engine:
+    """One group of a simulation.
+
+    `compiled`: None uses numba where it is installed; the results are the same without it, only slower. `trace` keeps every event.
+    """
+
+    def __init__(self, plan: Plan, *, compiled: bool | None = None, trace: bool = False) -> None:
+        if compiled and not _numba_is_here():
+            raise SimulatorError("numba is not installed: install lnetstat[analysis], or simulate without it (slower)")
+        self.plan = plan
+        self.compiled = _numba_is_here() if compiled is None else compiled
+        memory, self._places = build.build(plan)
+        events = build.first_events(memory, plan, self._places)
+        memory = build.more_messages(memory, build.FIRST_MESSAGES + int(memory[MARGIN]))
+        self._room = max(build.FIRST_EVENTS, 2 * len(events)) + int(memory[MARGIN])
+        heap = np.zeros(self._room * EVENT, dtype=np.int64)
+        trace_memory = np.zeros(TRACE_ROOM if trace else 0, dtype=np.int64)
+        memory[TRACE_SIZE] = len(trace_memory)
+        for time_ns, sequence, kind, number in events:
+            loop.push(memory, heap, RING_PINGER if kind == PINGER else NO_RING, time_ns, sequence, kind, number)
+        self._memory: Memory = memory if self.compiled else memory.tolist()
+        self._heap: Memory = heap if self.compiled else heap.tolist()
+        self._trace: Memory = trace_memory if self.compiled else trace_memory.tolist()
+        self._advance = compiled_advance() if self.compiled else loop.advance
+
+    @property
+    def now_ns(self) -> int:
+        """The simulated time up to which everything has happened."""
+        return int(self._memory[NOW])
+
+    @property
+    def event_count(self) -> int:
+        """How many events have been processed."""
+        return int(self._memory[EVENT_COUNT])
+
+    @property
+    def message_count(self) -> int:
+        """How many LNet messages have been sent, hop by hop."""
+        return int(self._memory[MESSAGE_COUNT])
+
+    @property
+    def trace(self) -> list[Event]:
+        """All events so far, where `trace` was asked for."""
+        flat = np.asarray(self._trace[: self._memory[TRACE_COUNT]], dtype=np.int64).reshape(-1, 3)
+        return [Event(*row) for row in flat.tolist()]
+
+    def advance(self, until_ns: int) -> None:
+        """Process all events with time <= until_ns."""
+        if until_ns < self.now_ns:
+            raise SimulatorError(f"cannot go back from {self.now_ns} ns to {until_ns} ns")
+        while True:
+            outcome = self._advance(self._memory, self._heap, self._room, self._trace, until_ns)
+            if outcome == FINISHED:
+                return
+            self._grow(outcome)
+
+    def _grow(self, outcome: int) -> None:
+        if outcome == MORE_MESSAGES:
+            memory = self.memory()
+            room = (len(memory) - self._places.messages) // MESSAGE
+            memory = build.more_messages(memory, max(room, int(memory[MARGIN])))
+            self._memory = memory if self.compiled else memory.tolist()
+        elif outcome == MORE_EVENTS:
+            self._heap = _longer(self._heap, self._room * EVENT)
+            self._room *= 2
+        else:
+            self._trace = _longer(self._trace, len(self._trace))
+            self._memory[TRACE_SIZE] = len(self._trace)
+
+    def memory(self) -> Array:
+        """The kernel's memory as an array (a copy where it is a list)."""
+        return np.asarray(self._memory, dtype=np.int64)
+
+    def peers(self, node: int) -> PeersView:
+        """The peer entries of a node."""
+        return peers_view(self.memory(), self._places, self.plan, node)
+
+    def nis(self, node: int) -> NisView:
+        """The interfaces of a node, one element per NI and CPT."""
+        return nis_view(self.memory(), self._places, self.plan, node)
+
+    def buffers(self, router_node: int) -> BuffersView:
+        """The buffer pools of a router, one element per CPT and pool."""
+        return buffers_view(self.memory(), self._places, self.plan, router_node)
+
+    def node_counts(self, node: int) -> NodeCounts:
+        """What LNet counts on a node."""
+        return node_counts(self.memory(), self._places, self.plan, node)
+
+    def services(self, server_node: int) -> ServicesView:
+        """The statistics of a server's ost and ost_io."""
+        return services_view(self.memory(), self._places, self.plan, server_node)
+
+    def truth(self) -> Truth:
+        """What really happened: bandwidth and pings by time, credits wanted, waits."""
+        return truth_of(self.memory(), self._places, self.plan)
+
+    def check(self) -> None:
+        """The kernel's own assertions and conservation; AssertionError says what does not hold."""
+        checks.check(self.memory(), self._places, self.plan)
+
+
+def compiled_advance() -> "compiled.Callable[..., int]":
+    """The compiled loop."""
+    return compiled.advance()
+
+
+def _numba_is_here() -> bool:
+    return compiled.available()
+
+
+def _longer(array: Memory, by: int) -> Memory:
+    if isinstance(array, list):
+        return array + [0] * by
+    return np.concatenate([array, np.zeros(by, dtype=np.int64)])  # type: ignore[return-value, call-overload]
