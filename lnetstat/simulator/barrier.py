@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lnetstat.errors import SimulatorError
+from lnetstat.simulator.plan import Plan
 
 IntArray = NDArray[np.int64]
 
@@ -65,25 +66,23 @@ def offset(*, nodes: int, imports: int, interval_ns: int, until_ns: int, ping_ns
     return one_after_another(random.integers(0, until_ns, count), random.integers(0, nodes, count), ping_ns)
 
 
-def one_after_another(due_ns: IntArray, node: IntArray, length_ns: int) -> Noise:
-    """Return noise of `length_ns` for each due time (int64, in any order): what is due while its node is still at it comes after that."""
+def one_after_another(due_ns: IntArray, node: IntArray, length_ns: IntArray | int) -> Noise:
+    """Return noise of these lengths at these times (int64, in any order): what is due while its node is still at it comes after that."""
     order = np.lexsort((due_ns, node))
     due, owner = due_ns[order], node[order]
+    length = np.broadcast_to(np.asarray(length_ns, dtype=np.int64), due_ns.shape)[order]
     # One queue for all nodes, each so far behind the last that it does not touch it: begin = max(due, end of the one before).
-    apart = int(due.max(initial=0)) + 1 + length_ns * len(due)
+    apart = int(due.max(initial=0)) + 1 + int(length.sum())
     if len(due) and apart * (int(owner[-1]) + 1) >= 2**63:
-        raise SimulatorError(f"barrier: {len(due)} pings of {length_ns} ns are too long together: take fewer nodes or imports")
-    place = np.arange(len(due)) * length_ns
-    begin = np.maximum.accumulate(due + owner * apart - place) + place - owner * apart
+        raise SimulatorError(f"barrier: {len(due)} pings of {int(length.sum())} ns are too long together: take fewer nodes or imports")
+    before = np.cumsum(length) - length
+    begin = np.maximum.accumulate(due + owner * apart - before) + before - owner * apart
     by_time = np.argsort(begin, kind="stable")
-    return Noise(begin[by_time], begin[by_time] + length_ns, owner[by_time])
+    return Noise(begin[by_time], (begin + length)[by_time], owner[by_time])
 
 
 def barriers(noise: Noise, *, until_ns: int, step_ns: int = STEP_NS) -> Barrier:
-    """Return what the steps from time 0 to the first barrier at or after `until_ns` became.
-
-    All intervals of the noise have one length.
-    """
+    """Return what the steps from time 0 to the first barrier at or after `until_ns` became."""
     _check(step_ns=step_ns, until_ns=until_ns)
     begin, end, node = (part.tolist() for part in noise)
     now = first = steps = hit = 0
@@ -130,6 +129,30 @@ def offset_barriers(
     until_ns = min(interval_ns, WINDOW_NS)
     noise = offset(nodes=nodes, imports=imports, interval_ns=interval_ns, until_ns=until_ns, ping_ns=ping_ns, seed=seed)
     return barriers(noise, until_ns=until_ns, step_ns=step_ns)
+
+
+def plan_barriers(plan: Plan, *, imports: int, step_ns: int = STEP_NS) -> Barrier | None:
+    """Return one ping interval of steps on the plan's clients, which ping when the plan says; None where nobody pings.
+
+    `imports`: those of a client in the whole system, of which the plan's group has a part; the others ping together with these.
+    A ping takes a client as long as its interface takes to send it.
+    """
+    pings = plan.pings
+    own = plan.targets * pings.mounts
+    first = np.asarray(pings.first_ns, dtype=np.int64).reshape(plan.clients, own)
+    pinging = first >= 0
+    if pings.idle_ns:
+        # The program computes and has no I/O: imports that disconnect when idle have done so, here as in the other groups.
+        pinging &= np.arange(own) % plan.targets < pings.keep
+        imports = own
+    node, place = np.nonzero(pinging)
+    if not len(node):
+        return None
+    # Pings of a node that are due together are one noise: fewer to walk through.
+    together, count = np.unique(np.stack((node, first[node, place] % pings.interval_ns)), axis=1, return_counts=True)
+    lengths = count * (plan.client_ni.post_ns * imports) // own
+    noise = one_after_another(together[1], together[0], lengths)
+    return barriers(noise, until_ns=pings.interval_ns, step_ns=step_ns)
 
 
 def _check(**values: int) -> None:

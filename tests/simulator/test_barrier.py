@@ -45,12 +45,11 @@ def tick_by_tick(noise: Noise, nodes: int, until: int, step: int) -> Barrier:
 
 
 @given(
-    dues=st.lists(st.tuples(st.integers(0, 60), st.integers(0, 3)), max_size=25),
-    length=st.integers(1, 9),
+    dues=st.lists(st.tuples(st.integers(0, 60), st.integers(0, 3), st.integers(1, 9)), max_size=25),
     step=st.integers(1, 12),
 )
-def test_the_steps_are_those_of_a_walk_tick_by_tick(dues: list[tuple[int, int]], length: int, step: int) -> None:
-    due, node = np.array(dues, dtype=np.int64).reshape(-1, 2).T
+def test_the_steps_are_those_of_a_walk_tick_by_tick(dues: list[tuple[int, int, int]], step: int) -> None:
+    due, node, length = np.array(dues, dtype=np.int64).reshape(-1, 3).T
     noise = one_after_another(due, node, length)
     assert barriers(noise, until_ns=80, step_ns=step) == tick_by_tick(noise, 4, 80, step)
 
