@@ -1,0 +1,83 @@
+"""What a node's `tunables` table says, and remarks on a scenario whose numbers a real node could not show."""
+
+from lnetstat.simulator.groups import rpcs_of
+from lnetstat.simulator.lnet import Lnet, asked_buffers, asked_of
+from lnetstat.simulator.naming import Sizes
+from lnetstat.simulator.pings import policy_of
+from lnetstat.simulator.settings import Settings
+from lnetstat.simulator.tunables import MODULES, POOLS, Held, Window
+from lnetstat.simulator.units import shown_size, shown_time
+
+S = 10**9
+STOCK_TIMEOUT_S = 100
+
+
+def node_tunables(settings: Settings, lnet: Lnet, sizes: Sizes, node: int) -> dict[str, str]:
+    """Return NAME -> value for one node of a group. Parameters that are not set and have no one default are left out."""
+    release, interval_ns = settings.text("release"), settings.number("pings.interval")
+    values: dict[str, str] = {}
+    if release == "2.16":  # ping_interval is a parameter of its own from 2.16 on (LU-16002)
+        values["timeout"], values["ping_interval"] = str(STOCK_TIMEOUT_S), str(_seconds(interval_ns))
+    else:
+        values["timeout"] = str(_seconds(4 * interval_ns))
+    if release != "1.8":  # LU-2467: suppress_pings came with 2.4
+        values["ptlrpc.suppress_pings"] = str(int(policy_of(settings) == "suppressed"))
+    role = "clients" if node < sizes.clients else "routers" if node < sizes.clients + sizes.routers else "servers"
+    for lnd, held, window in _drivers(lnet, role):
+        values |= _driver(settings, role, lnd, held, window)
+    values["lnet.peer_buffer_credits"] = str(settings.number("lnet.peer_buffer_credits"))
+    if role == "routers":
+        cpts = settings.number("cpts")
+        for pool, total, each in zip(POOLS, asked_buffers(settings), lnet.router_buffers, strict=True):
+            name = f"lnet.{pool}_router_buffers"
+            values[name] = str(each * cpts if total is None and release == "1.8" else total or 0)
+            values[f"{name}.holds"] = str(each * cpts)
+    return values
+
+
+def _drivers(lnet: Lnet, role: str) -> tuple[tuple[str, Held, Window | None], ...]:
+    """Return the drivers that one kind of node loads: a router both sides', once where they are one."""
+    client = (lnet.client_lnd, lnet.router_client_side, lnet.client_window)
+    server = (lnet.server_lnd, lnet.router_server_side, lnet.server_window)
+    if role == "clients":
+        return ((lnet.client_lnd, lnet.client, lnet.client_window),)
+    if role == "servers":
+        return ((lnet.server_lnd, lnet.server, lnet.server_window),)
+    return (client, server) if lnet.client_lnd != lnet.server_lnd else (client,)
+
+
+def _driver(settings: Settings, role: str, lnd: str, held: Held, window: Window | None) -> dict[str, str]:
+    asked, module = asked_of(settings, role, lnd), MODULES[lnd]
+    values = {
+        f"{module}.credits": str(held.credits if asked.credits is None else asked.credits),
+        f"{module}.peer_credits": str(held.peer_credits if asked.peer_credits is None else asked.peer_credits),
+        f"{module}.peer_credits.holds": str(held.peer_credits),
+    }
+    if lnd != "gni":
+        values[f"{module}.peer_buffer_credits"] = str(asked.peer_buffer_credits or 0)
+    values[f"{module}.peer_buffer_credits.holds"] = str(held.peer_buffer_credits)
+    if window:
+        for name, holds in (("peer_credits_hiw", window.highwater), ("concurrent_sends", window.concurrent_sends)):
+            values[f"{module}.{name}"] = str(settings.number(f"o2ib.{name}"))
+            values[f"{module}.{name}.holds"] = str(holds)
+        values[f"{module}.map_on_demand"] = str(settings.number("o2ib.map_on_demand"))
+    return values
+
+
+def remarks(settings: Settings) -> tuple[str, ...]:
+    """Return notes about what is rounded: obd_timeout and ping_interval are whole seconds, a process issues whole RPCs."""
+    said = []
+    interval_ns, modern = settings.number("pings.interval"), settings.text("release") == "2.16"
+    shown_ns, name = (interval_ns, "ping_interval") if modern else (4 * interval_ns, "timeout")
+    if shown_ns % S:
+        said.append(f"pings.interval={shown_time(interval_ns)}: {name} has whole seconds and says {_seconds(shown_ns)}")
+    bulk = settings.number("messages.bulk")
+    for block in settings.blocks("io"):
+        if settings.is_given(f"{block}size") and settings.number(f"{block}size") % bulk:
+            size, rpcs = shown_size(settings.number(f"{block}size")), rpcs_of(settings, block)
+            said.append(f"{block}size={size} is {rpcs} RPCs of {shown_size(bulk)}: {shown_size(rpcs * bulk)} for each process")
+    return tuple(said)
+
+
+def _seconds(ns: int) -> int:
+    return max(1, round(ns / S))

@@ -1,0 +1,443 @@
+"""Scenarios: what administrators write, what becomes of it, and the one line they get where it cannot be."""
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lnetstat.errors import SimulatorError
+from lnetstat.simulator.keys import KEYS, keys_markdown
+from lnetstat.simulator.plan import PING, READ, SMALL, WRITE
+from lnetstat.simulator.scenario import load_scenario, preset_text, presets
+from lnetstat.simulator.units import rate_bytes_per_s, shown_size, shown_time, size_bytes, time_ns
+from lnetstat.tables._rows import is_nid
+
+S = 10**9
+SMALL_SYSTEM = """
+[clients]
+count = 10
+
+[servers]
+count = 2
+
+[[io]]
+processes = 4
+"""
+
+
+def scenario_of(tmp_path: Path, text: str = SMALL_SYSTEM, settings: dict[str, str] | None = None):
+    path = tmp_path / "own.toml"
+    path.write_text(text, encoding="utf-8")
+    return load_scenario(str(path), settings)
+
+
+def refusal(tmp_path: Path, text: str = SMALL_SYSTEM, settings: dict[str, str] | None = None) -> str:
+    with pytest.raises(SimulatorError) as caught:
+        scenario_of(tmp_path, text, settings)
+    message = str(caught.value)
+    assert "\n" not in message
+    return message.replace(str(tmp_path) + "/", "")
+
+
+# --- units
+
+
+@pytest.mark.parametrize(
+    ("text", "ns"),
+    [
+        ("75 s", 75 * S),
+        ("2.3 ms", 2_300_000),
+        ("0.2s", S // 5),
+        ("16 min", 960 * S),
+        ("3 us", 3000),
+        ("4 µs", 4000),
+        ("0 s", 0),
+        ("1.5 h", 5400 * S),
+    ],
+)
+def test_times_are_exact(text: str, ns: int) -> None:
+    assert time_ns(text) == ns
+
+
+@pytest.mark.parametrize("text", ["75", "", "s", "0.5 ns", "75 sec", "1_000 s", "1e3 s", "٣ s", "nan s", "75 s 3 ms", "1 MiB"])
+def test_no_times(text: str) -> None:
+    with pytest.raises(ValueError, match="expected"):
+        time_ns(text)
+
+
+def test_sizes_and_rates_tell_decimal_from_binary() -> None:
+    assert (size_bytes("1 MiB"), size_bytes("1 MB"), size_bytes("200 B")) == (2**20, 10**6, 200)
+    assert (rate_bytes_per_s("3.2 GB/s"), rate_bytes_per_s("10 Gbit/s")) == (3_200_000_000, 1_250_000_000)
+
+
+@pytest.mark.parametrize("ns", [0, 1, 999, 1000, 2_300_000, 75 * S, 3600 * S, 86400 * S, 5400 * S])
+def test_shown_times_read_back(ns: int) -> None:
+    assert time_ns(shown_time(ns)) == ns
+
+
+@pytest.mark.parametrize("size", [0, 1, 1024, 2**20, 3 * 2**30, 1000])
+def test_shown_sizes_read_back(size: int) -> None:
+    assert size_bytes(shown_size(size)) == size
+
+
+# --- a scenario becomes a plan
+
+
+def test_a_small_scenario_has_the_defaults(tmp_path: Path) -> None:
+    plan = scenario_of(tmp_path).plan(0)
+    assert (plan.clients, plan.routers, plan.servers, plan.targets) == (10, 0, 2, 8)
+    assert [(process.client, process.first_target, process.window, process.total) for process in plan.processes] == [
+        (0, 0, 8, 0),
+        (1, 1, 8, 0),
+        (2, 2, 8, 0),
+        (3, 3, 8, 0),
+    ]
+    assert plan.end_ns == 900 * S
+
+
+def test_costs_are_times_or_rates(tmp_path: Path) -> None:
+    text = SMALL_SYSTEM + '[costs]\ndisk_write = "1 GB/s"\ndisk_read = "2 ms"\n[costs.clients]\nbulk = "4.6 GB/s"\n'
+    plan = scenario_of(tmp_path, text).plan(0)
+    assert (plan.disk_write_ns, plan.disk_read_ns, plan.client_ni.bulk_ns) == (1_048_576, 2_000_000, 227_951)
+
+
+def test_blocks_follow_one_another_on_clients_and_stripes_on_targets(tmp_path: Path) -> None:
+    text = (
+        SMALL_SYSTEM
+        + '[[io]]\nkind = "read"\nprocesses = 4\nper_client = 2\nstripes = 3\nsize = "10 MiB"\n[[io]]\nkind = "small"\nrpcs = 7\n'
+    )
+    processes = scenario_of(tmp_path, text).plan(0).processes
+    assert [process.kind for process in processes] == [WRITE] * 4 + [READ] * 4 + [SMALL]
+    assert [process.client for process in processes] == [0, 1, 2, 3, 4, 4, 5, 5, 6]
+    assert [process.first_target for process in processes[4:8]] == [0, 3, 6, 1]
+    assert [process.total for process in processes[4:]] == [10, 10, 10, 10, 7]
+
+
+def test_sizes_are_whole_rpcs_and_say_so(tmp_path: Path) -> None:
+    scenario = scenario_of(tmp_path, SMALL_SYSTEM + 'size = "1.5 MiB"\n')
+    assert scenario.plan(0).processes[0].total == 2
+    assert scenario.notes == ("io.0.size=1536 KiB is 2 RPCs of 1 MiB: 2 MiB for each process",)
+
+
+def test_jitter_is_even_around_one_and_differs_between_groups(tmp_path: Path) -> None:
+    scenario = scenario_of(tmp_path, "groups = 2\n" + SMALL_SYSTEM, {"costs.disk_jitter": "0.25"})
+    first, second = scenario.plan(0).disk_jitter, scenario.plan(1).disk_jitter
+    assert sorted(first) == sorted(second)
+    assert first != second
+    assert (min(first), max(first), sum(first)) == (768, 1280, 1024 * len(first))
+    assert scenario_of(tmp_path, settings={"costs.disk_jitter": "0"}).plan(0).disk_jitter == (1024,)
+
+
+def test_scenarios_travel_to_other_processes() -> None:
+    scenario = load_scenario("kit-links")
+    again = pickle.loads(pickle.dumps(scenario))
+    assert again.plan(4) == scenario.plan(4)
+
+
+# --- pings
+
+
+def first_pings(scenario, group: int = 0):
+    plan = scenario.plan(group)
+    return np.frombuffer(plan.pings.first_ns, dtype=np.int64).reshape(plan.clients, plan.pings.mounts, plan.targets)
+
+
+def test_jiffies_give_each_node_one_phase() -> None:
+    first = first_pings(load_scenario("paper-fake-scaled"))
+    assert first.shape == (25000, 5, 12)
+    assert (first == first[:, :1, :1]).all()
+    assert first.min() >= 10 * S
+    assert first.max() < 10 * S + S // 5
+    assert len(np.unique(first)) > 24_000
+
+
+def test_phases_depend_on_the_seed_and_never_on_the_group() -> None:
+    scenario = load_scenario("kit-links")
+    assert (first_pings(scenario, 0) == first_pings(scenario, 4)).all()
+    assert (first_pings(scenario) != first_pings(load_scenario("kit-links", {"run.seed": "2"}))).any()
+
+
+def test_the_wall_clock_says_when() -> None:
+    scenario = load_scenario(
+        "paper-untuned", {"pings.policy": "aligned-wallclock", "pings.spread": "0 s", "run.start": "2012-05-01T00:00:50Z"}
+    )
+    assert set(first_pings(scenario).flat) == {25 * S}
+    assert (scenario.start_ns + 25 * S) % (75 * S) == 0
+
+
+def test_idle_offset_gives_each_mount_a_phase(tmp_path: Path) -> None:
+    first = first_pings(scenario_of(tmp_path, settings={"pings.mounts": "3"}))
+    assert (first == first[:, :, :1]).all()
+    assert len(np.unique(first)) == 30
+    assert 0 <= first.min() < first.max() < 25 * S
+
+
+def test_suppressed_pings_never_come() -> None:
+    assert set(first_pings(load_scenario("control-suppressed")).flat) == {-1}
+
+
+def test_only_old_releases_align_and_only_new_ones_disconnect(tmp_path: Path) -> None:
+    held = {}
+    for release in ("1.8", "2.5", "2.12", "2.16"):
+        pings = scenario_of(tmp_path, settings={"release": release}).plan(0).pings
+        held[release] = (pings.aligned, pings.idle_ns // S)
+    assert held == {"1.8": (True, 0), "2.5": (False, 0), "2.12": (False, 20), "2.16": (False, 20)}
+
+
+# --- names
+
+
+def test_names_are_valid_and_unique_at_petascale() -> None:
+    scenario = load_scenario("petascale")
+    hosts: set[str] = set()
+    nids: set[str] = set()
+    for group in range(scenario.groups):
+        names, addresses = scenario.hosts(group), scenario.nids(group)
+        assert len(names) == len(addresses) == 25_007
+        hosts.update(names)
+        nids.update(nid for node in addresses for nid in node)
+        assert all(len(node) == (2 if 25_000 <= number < 25_004 else 1) for number, node in enumerate(addresses))
+    assert len(hosts) == 25_000 + 150 * 7
+    assert len(nids) == 25_000 + 150 * (4 * 2 + 3)
+    assert all(is_nid(nid) for nid in nids)
+    assert scenario.observe == ("rtr-g001-01", "oss-g001-01")
+    assert (scenario.observed(0), scenario.observed(1)) == ((25_000, 25_004), ())
+
+
+def test_rails_and_ipv6(tmp_path: Path) -> None:
+    scenario = scenario_of(tmp_path, 'release = "2.16"\nrails = 2\n[network.client]\nlnd = "tcp"\n' + SMALL_SYSTEM)
+    nids = [nid for node in scenario.nids(0) for nid in node]
+    assert nids[:3] == ["fd00::1:0:1@tcp", "fd00::1:0:2@tcp", "fd00::1:0:3@tcp"]
+    assert len(set(nids)) == 24
+    assert all(is_nid(nid) for nid in nids)
+    assert scenario.hosts(0)[-1] == "oss02"
+    assert scenario_of(tmp_path, settings={"network.client.lnd": "tcp"}).nids(0)[0] == ("10.64.0.1@tcp",)
+
+
+def test_two_networks_of_one_driver_have_two_names() -> None:
+    router = load_scenario("kit-links").nids(0)[64]
+    assert [nid.partition("@")[2] for nid in router] == ["o2ib", "o2ib1"]
+
+
+def test_observed_hosts(tmp_path: Path) -> None:
+    assert scenario_of(tmp_path, settings={"observe.hosts": "oss02, c00003"}).observed(0) == (2, 11)
+    said = refusal(tmp_path, settings={"observe.hosts": "oss03"})
+    assert (
+        said == "--set: key 'observe.hosts': ['oss03']: no node is called 'oss03'; did you mean 'oss02'?; there are c00001, c00010, oss02"
+    )
+    assert "takes part in all 3 groups" in refusal(tmp_path, "groups = 3\n" + SMALL_SYSTEM, {"observe.hosts": "c00001"})
+
+
+def test_faults_become_interfaces() -> None:
+    plan = load_scenario("mr-failure").plan(0)
+    assert [(fault.time_ns, fault.ni, fault.up) for fault in plan.faults] == [(60 * S, 4 * 2 + 1, False), (240 * S, 9, True)]
+    assert plan.health.detect_ns == S
+
+
+# --- files, bases, --set
+
+
+def test_a_file_builds_on_another(tmp_path: Path) -> None:
+    (tmp_path / "below.toml").write_text(SMALL_SYSTEM, encoding="utf-8")
+    scenario = scenario_of(tmp_path, 'base = "below.toml"\n[clients]\ncount = 5\n[[io]]\nwindow = 2\n')
+    assert (scenario.plan(0).clients, len(scenario.plan(0).processes), scenario.plan(0).processes[0].window) == (5, 1, 2)
+    assert scenario_of(tmp_path, 'base = "below.toml"\nio = []\n').plan(0).processes == ()
+    assert "cannot be its own base" in refusal(tmp_path, 'base = "own.toml"\n')
+    said = refusal(tmp_path, 'base = "paper-untund"\n')
+    assert said == "own.toml: key 'base': 'paper-untund': no such preset, and no such file beside this one; did you mean 'paper-untuned'?"
+
+
+def test_errors_name_the_file_that_holds_the_key(tmp_path: Path) -> None:
+    (tmp_path / "below.toml").write_text(SMALL_SYSTEM + '[pings]\ninterval = "75"\n', encoding="utf-8")
+    said = refusal(tmp_path, 'base = "below.toml"\n')
+    assert said.startswith("below.toml: key 'pings.interval': '75': expected a time with a unit, such as \"75 s\"")
+
+
+def test_settings_take_bare_words_numbers_and_lists() -> None:
+    settings = {
+        "release": "2.5",
+        "costs.credit_return_server": "2.4 ms",
+        "io.0.window": "4",
+        "o2ib.peer_credits": "16",
+        "observe.hosts": "rtr02",
+    }
+    scenario = load_scenario("paper-untuned", settings | {"pings.first": "3 s"})
+    plan = scenario.plan(0)
+    assert (scenario.release, plan.repost_server_ns, plan.processes[0].window, plan.router_server_ni.peer_credits) == (
+        "2.5",
+        2_400_000,
+        4,
+        16,
+    )
+    assert scenario.observe == ("rtr02",)
+    assert load_scenario("paper-untuned", {"io": "[]"}).plan(0).processes == ()
+
+
+def test_another_block_can_be_added_but_not_beyond_a_gap(tmp_path: Path) -> None:
+    assert len(scenario_of(tmp_path, settings={"io.1.kind": "read"}).plan(0).processes) == 5
+    assert (
+        refusal(tmp_path, settings={"io.3.window": "4"})
+        == "--set: key 'io.3.window': 4: the scenario has 1 [[io]] blocks: the next is io.1"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[routers]\ncount = -3\n", "own.toml: key 'routers.count': -3: expected 0 to 1000"),
+        ("[routers]\ncuont = 3\n", "own.toml: key 'routers.cuont' is unknown; did you mean 'routers.count'?"),
+        ("[routers]\ncount = 2.5\n", "own.toml: key 'routers.count': 2.5: expected a whole number, 0 to 1000"),
+        ("[routers]\ncount = true\n", "own.toml: key 'routers.count': true: expected a whole number, 0 to 1000"),
+        ("[run]\nduration = 60\n", "own.toml: key 'run.duration': 60: expected a time with a unit, such as \"75 s\": 1 s to 30 d"),
+        ('[run]\nduration = "0 s"\n', "own.toml: key 'run.duration': '0 s': expected 1 s to 30 d"),
+        ('[run]\nstart = "today"\n', "own.toml: key 'run.start': 'today': expected a date such as 2012-05-01T00:00:00Z, with its zone"),
+        (
+            "[run]\nstart = 2012-05-01\n",
+            "own.toml: key 'run.start': 2012-05-01: expected a date such as 2012-05-01T00:00:00Z, with its zone",
+        ),
+        ("[costs]\ndisk_jitter = nan\n", "own.toml: key 'costs.disk_jitter': nan: expected a share, 0 to 1"),
+        ('[costs]\ndisk_write = "0 GB/s"\n', "own.toml: key 'costs.disk_write': '0 GB/s': expected a rate of 1 kB/s to 1000 TB/s"),
+        ('[costs]\ndisk_write = "-1 ms"\n', "expected 0 s to 1 min, or a rate"),
+        ('[messages]\nbulk = "4 KiB"\n', "own.toml: key 'messages.bulk': '4 KiB': expected 4097 B to 1 MiB"),
+        ('[pings]\npolicy = "idle"\n', "expected one of: aligned-jiffies, aligned-wallclock, idle-offset, suppressed"),
+        ("[[routers]]\ncount = 3\n", "own.toml: key 'routers' is a section: write [routers] and its keys below"),
+        ("[faults]\nrail = 3\n", "own.toml: key 'faults.rail' stands in a block: write [[faults]], and in --set faults.0.rail"),
+        ("[[faults]]\nrails = 3\n", "own.toml: key 'faults.0.rails' is unknown; did you mean 'faults.0.rail'?"),
+        ("[gni]\npeer_buffer_credits = 3\n", "key 'gni.peer_buffer_credits' is unknown"),
+        ("[tcp]\ncredits = 0\n", "own.toml: key 'tcp.credits': 0: expected 1 to 100000"),
+    ],
+)
+def test_one_line_for_a_key_that_cannot_be(tmp_path: Path, text: str, said: str) -> None:
+    assert said in refusal(tmp_path, SMALL_SYSTEM + text)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"routers.cuont": "3"}, "--set: key 'routers.cuont' is unknown; did you mean 'routers.count'?"),
+        ({"routers.count": "three"}, "--set: key 'routers.count': 'three': expected a whole number, 0 to 1000"),
+        ({"run.duration": ""}, "--set: key 'run.duration': '': expected a time with a unit"),
+        ({"base": "petascale"}, "--set: key 'base': 'petascale': the base is chosen in a file"),
+        ({"servers.count": "0"}, "--set: key 'servers.count': 0: expected 1 to 1000"),
+        ({"network.server.lnd": "o2ib"}, "servers cannot be reached; set routers.count"),
+        ({"routers.count": "1", "rails": "2"}, "--set: key 'rails': 2: expected 1: nodes behind routers have one interface here"),
+        ({"rails": "2", "release": "2.5"}, "--set: key 'rails': 2: expected 1: Lustre 2.5 has no multi-rail (2.12 and 2.16 have)"),
+        ({"cpts": "2", "release": "1.8"}, "--set: key 'cpts': 2: expected 1: Lustre 1.8 has no CPU partitions"),
+        ({"network.ipv6": "true"}, "expected false: Lustre 2.12 has no IPv6 NIDs (2.16 has)"),
+        ({"io.0.processes": "11"}, "--set: key 'io.0.processes': 11: 10 processes fit on 10 clients (1 per client, from client 0 on)"),
+        ({"io.0.first_client": "9"}, "--set: key 'io.0.first_client': 9: 1 processes fit on 10 clients (1 per client, from client 9 on)"),
+        ({"io.0.stripes": "9"}, "--set: key 'io.0.stripes': 9: expected at most 8, the targets of a group"),
+        ({"io.0.kind": "small", "io.0.size": "1 MiB"}, "small RPCs carry no data: give io.0.rpcs"),
+        ({"io.0.rpcs": "1", "io.0.size": "1 MiB"}, "give io.0.size or io.0.rpcs, not both"),
+        ({"io.0.start": "1 h"}, "--set: key 'io.0.start': '1 h': expected at most the duration, 15 min"),
+        ({"pings.spread": "26 s"}, "--set: key 'pings.spread': '26 s': expected at most the interval, 25 s"),
+        ({"pings.first": "20 min"}, "expected less than the duration, 15 min"),
+        ({"pings.policy": "aligned-wallclock", "pings.first": "1 s"}, "the wall clock says when"),
+        ({"pings.policy": "aligned-jiffies", "pings.early": "0.1"}, "with policy aligned-jiffies rounds do not drift"),
+        ({"pings.keep": "9"}, "expected at most 8, the targets of a group"),
+        ({"run.sample": "20 min"}, "expected at most the duration, 15 min"),
+        ({"pings.mounts": "1000", "clients.count": "200000"}, "imports in a group (clients x targets x mounts): expected at most 50000000"),
+        ({"faults.0.node": "oss01", "faults.0.down": "1 s", "routers.count": "1"}, "faults are possible only without routers"),
+        ({"faults.0.node": "oss01", "faults.0.down": "1 s", "release": "2.5"}, "Lustre 2.5 has no health values"),
+        ({"faults.0.node": "oss09", "faults.0.down": "1 s"}, "no node is called 'oss09'"),
+        ({"faults.0.node": "oss01", "faults.0.down": "2 s", "faults.0.up": "1 s"}, "expected later than faults.0.down, 2 s"),
+        ({"faults.0.node": "oss01", "faults.0.down": "2 s", "faults.0.rail": "1"}, "expected 0 to 0: rails is 1"),
+        ({"faults.0.node": "oss01"}, "own.toml: key 'faults.0.down' is missing: when it fails: expected 0 s to 30 d"),
+        ({"faults.0.down": "1 s"}, "own.toml: key 'faults.0.node' is not given: the host name of the node whose interface fails"),
+    ],
+)
+def test_one_line_for_settings_that_cannot_be(tmp_path: Path, settings: dict[str, str], said: str) -> None:
+    assert said in refusal(tmp_path, settings=settings)
+
+
+def test_missing_counts_are_asked_for(tmp_path: Path) -> None:
+    said = refusal(tmp_path, "")
+    assert said.startswith("own.toml: key 'clients.count' is missing: client nodes")
+
+
+def test_what_is_no_scenario(tmp_path: Path) -> None:
+    assert refusal(tmp_path, "count = ").startswith("own.toml: not TOML: ")
+    assert refusal(tmp_path, "count = 1\ncount = 2\n").startswith("own.toml: not TOML: ")
+    (tmp_path / "latin.toml").write_bytes(b"about = '\xe9'")
+    for name, said in (
+        (str(tmp_path), "cannot be read: Is a directory"),
+        (str(tmp_path / "none.toml"), "none.toml: cannot be read: No such file or directory; presets: control-"),
+        (str(tmp_path / "latin.toml"), "latin.toml: not UTF-8 text (byte 9): expected a TOML file"),
+        ("paper-untund", "paper-untund: no such preset or file; did you mean 'paper-untuned'?; presets: "),
+        ("", "(empty): no such preset or file"),
+        ("a\0.toml", "cannot be read: no valid file name"),
+        ("/dev/zero", "more than 1000000 bytes: not a scenario"),
+    ):
+        with pytest.raises(SimulatorError) as caught:
+            load_scenario(name)
+        assert said in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+
+# --- presets and the reference page
+
+
+@pytest.mark.parametrize("name", presets())
+def test_presets_load_and_explain_themselves(name: str) -> None:
+    scenario = load_scenario(name)
+    assert len(scenario.about) > 40
+    assert scenario.notes == ()
+    assert scenario.observed(0)
+    assert scenario.plan(scenario.groups - 1).end_ns == scenario.duration_ns
+    assert preset_text(name).startswith("about = ")
+
+
+def test_paper_presets_have_the_papers_numbers() -> None:
+    """P01 to P04 of Spitz et al.: 100,000 pings a server and 75,000 a router, 45 million in all, every 75 s."""
+    plan, whole = load_scenario("paper-untuned").plan(0), load_scenario("petascale")
+    assert plan.clients * plan.targets // plan.servers == 100_000
+    assert plan.clients * plan.targets // plan.routers == 75_000
+    assert plan.clients * plan.targets * whole.groups == 45_000_000
+    assert plan.pings.interval_ns == 75 * S
+    assert (plan.server_net.wire_credits, plan.server_net.credits_highwater) == (8, 4)
+    assert plan.router_buffers == (1024, 8192, 512)
+    tuned = load_scenario("paper-tuned").plan(0)
+    assert (tuned.server_net.wire_credits, tuned.server_net.concurrent_sends, tuned.router_server_ni.peer_buffer_credits) == (126, 63, 126)
+    assert tuned.router_buffers[1] == 16384
+    assert len(load_scenario("paper-fake-scaled").plan(0).pings.first_ns) == 5 * 300_000
+
+
+def test_calibrated_costs_are_the_same_in_all_paper_presets() -> None:
+    names = [name for name in presets() if name.startswith(("paper", "control", "petascale", "oversub"))]
+    costs = {(plan.repost_server_ns, plan.server_ni.rx_ns, plan.disk_write_ns) for plan in (load_scenario(name).plan(0) for name in names)}
+    assert costs == {(2_300_000, 8_000, 700_000)}
+
+
+def test_paper_presets_last_twelve_periods_at_one_hertz() -> None:
+    for name in (
+        "paper-untuned",
+        "paper-tuned",
+        "paper-fake-scaled",
+        "control-spread",
+        "control-suppressed",
+        "control-interval-25",
+        "real-pings",
+    ):
+        scenario = load_scenario(name)
+        assert scenario.duration_ns >= 12 * scenario.plan(0).pings.interval_ns
+        assert scenario.sample_ns == S
+
+
+def test_ornl_rate_law_stands_in_the_costs() -> None:
+    """Caldwell, LUG 2013: one RPC alone takes 1/698.37 s a MiB, the client's interface 1/1181.56 s."""
+    plan = load_scenario("ornl-tcp").plan(0)
+    busy_ns = plan.client_ni.post_ns + plan.client_ni.bulk_ns
+    alone_ns = busy_ns + 2 * plan.server_ni.post_ns + 4 * plan.client_net.wire_ns + plan.disk_write_ns
+    assert 1e9 / busy_ns == pytest.approx(1181.56, rel=1e-5)
+    assert 1e9 / alone_ns == pytest.approx(698.37, rel=1e-5)
+
+
+def test_every_key_is_on_the_reference_page() -> None:
+    page = keys_markdown()
+    for key in KEYS.values():
+        assert (f"| `{key.name}` |" in page) == key.documented
+        assert key.help
+        assert not key.documented or key.default is not None or key.otherwise
+    assert "| `pings.interval` | 25 s | 100 ms to 1 d | PING_INTERVAL" in page
+    assert PING == 0
