@@ -59,6 +59,7 @@ class Engine:
         self._memory: Memory = memory if self.compiled else memory.tolist()
         self._heap: Memory = heap if self.compiled else heap.tolist()
         self._trace: Memory = trace_memory if self.compiled else trace_memory.tolist()
+        self._copy: Array | None = None
         self._advance = compiled_advance() if self.compiled else loop.advance
 
     @property
@@ -88,6 +89,7 @@ class Engine:
             raise SimulatorError(f"cannot go back from {self.now_ns} ns to {until_ns} ns")
         while True:
             outcome = self._advance(self._memory, self._heap, self._room, self._trace, until_ns)
+            self._copy = None
             if outcome == FINISHED:
                 return
             self._grow(outcome)
@@ -97,7 +99,7 @@ class Engine:
             memory = self.memory()
             room = (len(memory) - self._places.messages) // MESSAGE
             memory = build.more_messages(memory, max(room, int(memory[MARGIN])))
-            self._memory = memory if self.compiled else memory.tolist()
+            self._memory, self._copy = memory if self.compiled else memory.tolist(), None
         elif outcome == MORE_EVENTS:
             self._heap = _longer(self._heap, self._room * EVENT)
             self._room *= 2
@@ -106,8 +108,10 @@ class Engine:
             self._memory[TRACE_SIZE] = len(self._trace)
 
     def memory(self) -> Array:
-        """The kernel's memory as an array (a copy where it is a list)."""
-        return np.asarray(self._memory, dtype=np.int64)
+        """The kernel's memory as an array; where it is a list, a copy that the views of one moment share."""
+        if self._copy is None:
+            self._copy = np.asarray(self._memory, dtype=np.int64)
+        return self._copy
 
     def peers(self, node: int) -> PeersView:
         """The peer entries of a node."""

@@ -116,18 +116,20 @@ def peers_view(m: Array, places: Places, plan: Plan, node: int) -> PeersView:
     """Columns of `peers`."""
     rows = entries_of(m, places, plan, node)
     other = m[rows[:, OTHER] + NI_OF]
+    tx_max, rtr_max = m[rows[:, NI_OF] + NI_PEER_CREDITS], m[rows[:, NI_OF] + NI_PEER_BUFFER_CREDITS]
+    connection = rows[:, CONNECTION_OF]
     return PeersView(
         remote_node=m[m[other + NI_NODE] + NODE_INDEX],
         remote_rail=(other - m[m[other + NI_NODE] + FIRST_NI]) // NI,
-        refs=1 + (rows[:, TX_MAX] - rows[:, TX]) + (rows[:, RTR_MAX] - rows[:, RTR]),
-        rtr_max=rows[:, RTR_MAX].copy(),
+        refs=1 + (tx_max - rows[:, TX]) + (rtr_max - rows[:, RTR]),
+        rtr_max=rtr_max,
         rtr=rows[:, RTR].copy(),
         rtr_min=rows[:, RTR_MIN].copy(),
-        tx_max=rows[:, TX_MAX].copy(),
+        tx_max=tx_max,
         tx=rows[:, TX].copy(),
         tx_min=rows[:, TX_MIN].copy(),
         queue_bytes=rows[:, QUEUE_BYTES].copy(),
-        health=rows[:, ENTRY_HEALTH].copy(),
+        health=np.where(connection > 0, m[connection + ENTRY_HEALTH], HEALTH_MAX),
     )
 
 
@@ -240,14 +242,15 @@ def _entry_shortages(m: Array, places: Places, plan: Plan) -> list[dict[str, int
         for row, other in zip(rows, remote, strict=True):
             if int(other) < plan.clients and plan.routers:
                 continue
+            connection = m[int(row[CONNECTION_OF]) : int(row[CONNECTION_OF]) + CONNECTION]
             found.append(
                 {
                     "node": node,
                     "remote_node": int(other),
-                    "wanted_peak": int(row[TX_MAX] - row[TX_MIN]),
-                    "short_ns": _short_ns(m, int(row[TX]), int(row[ENTRY_SHORT]), int(row[ENTRY_SHORT_SINCE])),
-                    "waits": int(row[ENTRY_WAITS]),
-                    "wait_ns": int(row[ENTRY_WAIT]),
+                    "wanted_peak": int(m[row[NI_OF] + NI_PEER_CREDITS] - row[TX_MIN]),
+                    "short_ns": _short_ns(m, int(row[TX]), int(connection[ENTRY_SHORT]), int(connection[ENTRY_SHORT_SINCE])),
+                    "waits": int(connection[ENTRY_WAITS]),
+                    "wait_ns": int(connection[ENTRY_WAIT]),
                 }
             )
     return found

@@ -21,6 +21,7 @@ class Places(NamedTuple):
     nis: int
     queues: int
     entries: int
+    connections: int
     pools: int
     services: int
     processes: int
@@ -42,10 +43,17 @@ class _Memory:
         self.size = AFTER_RINGS
 
     def reserve(self, words: int) -> int:
-        """Give out `words` words, from a multiple of 8: objects begin where cache lines do."""
-        at = (self.size + 7) // 8 * 8
+        """Give out `words` words from the next cache line on."""
+        at = (self.size + LINE - 1) // LINE * LINE
         self.size = at + words
         return at
+
+
+def aligned(words: int) -> Array:
+    """Zeros that begin at a cache line."""
+    whole = np.zeros(words + LINE, dtype=np.int64)
+    skip = -(whole.ctypes.data // 8) % LINE
+    return whole[skip : skip + words]
 
 
 def build(plan: Plan) -> tuple[Array, Places]:
@@ -68,6 +76,7 @@ def build(plan: Plan) -> tuple[Array, Places]:
         nis=memory.reserve(ni_count * NI),
         queues=memory.reserve(queue_count * QUEUE),
         entries=memory.reserve(entry_count * ENTRY),
+        connections=memory.reserve(_connection_count(plan, entry_count, clients * per_client) * CONNECTION),
         pools=memory.reserve(routers * plan.cpts * 3 * QUEUE),
         services=memory.reserve(servers * 2 * SERVICE),
         processes=memory.reserve(len(plan.processes) * PROCESS),
@@ -81,7 +90,7 @@ def build(plan: Plan) -> tuple[Array, Places]:
         bins=bins,
         messages=memory.reserve(0),
     )
-    m = np.zeros(memory.size, dtype=np.int64)
+    m = aligned(memory.size)
     for ring, (base, size) in enumerate(zip(rings, ring_sizes, strict=True)):
         r = RINGS_AT + ring * RING
         m[r + RING_TIME] = NEVER
@@ -153,6 +162,7 @@ def _fill_head(m: Array, plan: Plan, places: Places, jitter: tuple[int, int], im
         BULK_BINS: places.bulk_bins,
         PINGS_SENT: places.pings_sent,
         PINGS_ROUTED: places.pings_routed,
+        HAS_FAULTS: int(bool(plan.faults)),
     }
     for field, value in values.items():
         m[field] = value
@@ -203,10 +213,10 @@ def _fill_nis(m: Array, plan: Plan, places: Places) -> None:
     nis[:first, NI_NODE] = places.nodes + np.arange(first) // k * NODE
     nis[first:last, NI_NODE] = places.nodes + (clients + np.arange(2 * routers) // 2) * NODE
     nis[last:, NI_NODE] = places.nodes + (clients + routers + np.arange(servers * k) // k) * NODE
-    _fill_ni(nis[:first], plan.client_ni, client_net, 0, RING_CLIENT_SEND, RING_CLIENT_NET)
-    _fill_ni(nis[first:last:2], plan.router_client_ni, client_net, plan.repost_router_ns, NO_RING, RING_CLIENT_NET)
-    _fill_ni(nis[first + 1 : last : 2], plan.router_server_ni, server_net, plan.repost_router_ns, NO_RING, RING_SERVER_NET)
-    _fill_ni(nis[last:], plan.server_ni, server_net, plan.repost_server_ns, NO_RING, server_ring)
+    _fill_ni(nis[:first], plan.client_ni, client_net, 0, (RING_CLIENT_SEND, RING_CLIENT_NET, NO_RING))
+    _fill_ni(nis[first:last:2], plan.router_client_ni, client_net, plan.repost_router_ns, (NO_RING, RING_CLIENT_NET, RING_ROUTER_RECEIVE))
+    _fill_ni(nis[first + 1 : last : 2], plan.router_server_ni, server_net, plan.repost_router_ns, (NO_RING, RING_SERVER_NET, RING_ROUTER_RECEIVE))
+    _fill_ni(nis[last:], plan.server_ni, server_net, plan.repost_server_ns, (NO_RING, server_ring, RING_SERVER_RECEIVE))
     queue_rows = queues[: (first + (count - first) * plan.cpts) * QUEUE].reshape(-1, QUEUE)
     credits = np.empty(len(queue_rows), dtype=np.int64)
     credits[:first] = plan.client_ni.credits
@@ -218,7 +228,7 @@ def _fill_nis(m: Array, plan: Plan, places: Places) -> None:
         queue_rows[:, field] = credits
 
 
-def _fill_ni(rows: Array, ni: Ni, net: Net, repost_ns: int, send_ring: int, control_ring: int) -> None:
+def _fill_ni(rows: Array, ni: Ni, net: Net, repost_ns: int, rings: tuple[int, int, int]) -> None:
     rows[:, POST] = ni.post_ns
     rows[:, BULK] = ni.bulk_ns
     rows[:, RX] = ni.rx_ns
@@ -230,16 +240,16 @@ def _fill_ni(rows: Array, ni: Ni, net: Net, repost_ns: int, send_ring: int, cont
     rows[:, CONCURRENT] = net.concurrent_sends
     rows[:, PROTOCOL] = net.protocol
     rows[:, REPOST_AFTER] = repost_ns
-    rows[:, SEND_RING] = send_ring
-    rows[:, CONTROL_RING] = control_ring
+    rows[:, NI_PEER_CREDITS] = ni.peer_credits
+    rows[:, NI_PEER_BUFFER_CREDITS] = ni.peer_buffer_credits
+    rows[:, SEND_RING], rows[:, CONTROL_RING], rows[:, RECEIVE_RING] = rings
 
 
 def _fill_entries(m: Array, plan: Plan, places: Places, per_client: int, per_server: int) -> None:
     """Peer entries of clients, routers and servers, with the entry at the other end."""
     clients, routers, servers, k = plan.clients, plan.routers, plan.servers, plan.rails
-    rows = m[places.entries : places.pools].reshape(-1)
     total = clients * per_client + routers * (clients + servers) + servers * per_server
-    entries = rows[: total * ENTRY].reshape(-1, ENTRY)
+    entries = m[places.entries : places.entries + total * ENTRY].reshape(-1, ENTRY)
     at = places.entries + np.arange(total) * ENTRY
     mine, theirs, remote = _ends(plan, per_client, per_server)
     entries[:, NI_OF] = places.nis + mine * NI
@@ -249,22 +259,28 @@ def _fill_entries(m: Array, plan: Plan, places: Places, per_client: int, per_ser
     entries[:, NI_QUEUE_OF] = m[entries[:, NI_OF] + NI_QUEUE] + cpt * QUEUE
     node = m[entries[:, NI_OF] + NI_NODE]
     entries[:, POOLS_OF] = np.where(m[node + NODE_ROLE] == ROUTER, m[node + POOLS] + cpt * 3 * QUEUE, 0)
-    kinds = _ni_kinds(plan)
-    tx = np.array([ni.peer_credits for ni in kinds.values()])
-    rtr = np.array([ni.peer_buffer_credits for ni in kinds.values()])
-    kind = np.where(mine < first_ni, 0, np.where(mine >= first_ni + 2 * routers, 3, 1 + (mine - first_ni) % 2))
-    wire = m[entries[:, NI_OF] + WINDOW]
-    for field in (TX, TX_MIN, TX_MAX):
-        entries[:, field] = tx[kind]
-    for field in (RTR, RTR_MIN, RTR_MAX):
-        entries[:, field] = rtr[kind]
-    entries[:, WIRE_CREDITS] = wire
-    entries[:, ENTRY_HEALTH] = HEALTH_MAX
-    assert servers > 0
+    for field in (TX, TX_MIN):
+        entries[:, field] = m[entries[:, NI_OF] + NI_PEER_CREDITS]
+    for field in (RTR, RTR_MIN):
+        entries[:, field] = m[entries[:, NI_OF] + NI_PEER_BUFFER_CREDITS]
+    connected = _has_connection(plan, mine, remote)
+    connections = places.connections + np.arange(int(connected.sum())) * CONNECTION
+    entries[connected, CONNECTION_OF] = connections
+    m[connections + WIRE_CREDITS] = m[entries[connected, NI_OF] + WINDOW]
+    m[connections + ENTRY_HEALTH] = HEALTH_MAX
 
 
-def _ni_kinds(plan: Plan) -> dict[str, Ni]:
-    return {"client": plan.client_ni, "up": plan.router_client_ni, "down": plan.router_server_ni, "server": plan.server_ni}
+def _has_connection(plan: Plan, mine: Array, remote: Array) -> npt.NDArray[np.bool_]:
+    """Which entries keep a connection: all but those between clients and routers whose driver has no wire credits."""
+    if not plan.routers or plan.client_net.wire_credits:
+        return np.ones(len(mine), dtype=bool)
+    return (mine >= plan.clients) & (remote >= plan.clients)
+
+
+def _connection_count(plan: Plan, entries: int, of_clients: int) -> int:
+    if not plan.routers or plan.client_net.wire_credits:
+        return entries
+    return entries - 2 * of_clients
 
 
 def _ends(plan: Plan, per_client: int, per_server: int) -> tuple[Array, Array, Array]:
@@ -345,8 +361,9 @@ def first_events(m: Array, plan: Plan, places: Places) -> list[tuple[int, int, i
 
 def more_messages(m: Array, count: int) -> Array:
     """Append `count` free messages to the memory."""
-    begin = len(m)
-    grown = np.concatenate([m, np.zeros(count * MESSAGE, dtype=np.int64)])
+    begin = (len(m) + LINE - 1) // LINE * LINE
+    grown = aligned(begin + count * MESSAGE)
+    grown[: len(m)] = m
     addresses = begin + np.arange(count, dtype=np.int64) * MESSAGE
     grown[addresses[:-1] + NEXT] = addresses[1:]
     grown[addresses[-1] + NEXT] = grown[FREE_MESSAGE]

@@ -20,7 +20,6 @@ def new_rpc(m: Memory, kind: int, client: int, target: int, payload: int) -> int
     m[msg + OF_CLIENT] = client
     m[msg + OF_SERVER] = m[FIRST_NODE] + (m[CLIENTS] + m[ROUTERS] + target % m[SERVERS]) * NODE
     m[msg + RX_ENTRY] = 0
-    m[msg + POOL] = 0
     m[msg + CARRIED] = 0
     m[msg + RETRIES] = 0
     return msg
@@ -75,7 +74,6 @@ def ping(m: Memory, h: Memory, client: int, i: int) -> None:
     """Ping the server of import i."""
     target = i % m[TARGETS]
     msg = new_rpc(m, PING, client, target, m[PING_BYTES])
-    m[msg + OF] = i
     m[m[PINGS_SENT] + target % m[SERVERS]] += 1
     send(m, h, msg, client)
 
@@ -99,8 +97,7 @@ def issue(m: Memory, h: Memory, process: int, stripe: int) -> None:
     m[process + P_ISSUED] += 1
     client = m[process + P_CLIENT]
     msg = new_rpc(m, m[process + P_KIND], client, target, m[REQUEST_BYTES])
-    m[msg + OF] = process
-    m[msg + STRIPE] = stripe
+    m[msg + OF] = process + (stripe << STRIPE_SHIFT)
     imported = m[client + NODE_INDEX] * m[IMPORTS] + target
     m[m[IMPORT_LAST] + imported] = m[NOW]
     if not m[ALIGNED] and m[m[IMPORT_NEXT] + imported] >= 0:
@@ -113,24 +110,23 @@ def rpc_done(m: Memory, h: Memory, msg: int) -> None:
     if m[msg + KIND] == PING:
         free_rpc(m, msg)
         return
-    process = m[msg + OF]
-    stripe = m[msg + STRIPE]
+    number = m[msg + OF]
+    process = number & ADDRESS_MASK
     free_rpc(m, msg)
     m[process + P_DONE] += 1
     if not has_more(m, process):
         return
     if m[process + P_THINK] > 0:
-        # a THINK's number holds the process and, above it, the stripe
-        schedule(m, h, NO_RING, m[NOW] + m[process + P_THINK], THINK, process + (stripe << 40))
+        schedule(m, h, NO_RING, m[NOW] + m[process + P_THINK], THINK, number)
     else:
-        issue(m, h, process, stripe)
+        issue(m, h, process, number >> STRIPE_SHIFT)
 
 
 def handle_think(m: Memory, h: Memory, number: int) -> None:
-    """A process has thought: the next RPC."""
-    process = number & ((1 << 40) - 1)
+    """A process has thought: the next RPC of one stripe."""
+    process = number & ADDRESS_MASK
     if has_more(m, process):
-        issue(m, h, process, number >> 40)
+        issue(m, h, process, number >> STRIPE_SHIFT)
 
 
 def consume(m: Memory, h: Memory, msg: int, r: int, node: int) -> None:

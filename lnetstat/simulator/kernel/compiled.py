@@ -24,31 +24,56 @@ def available() -> bool:
 
 @functools.cache
 def advance() -> Callable[..., int]:
-    """Return loop.advance compiled. The first call on a machine compiles for some seconds; later ones find it in the user's cache."""
-    return compile_functions(MODULES, "advance")
+    """Return loop.advance compiled, for arrays. The first call on a machine compiles for some seconds; later ones find it on disk."""
+    namespace = compile_functions(MODULES)
+    namespace.update(inner=namespace["advance"], pointer=_pointer())
+    return compile_outermost(types.FunctionType(_advance_arrays.__code__, namespace, "advance_arrays"), MODULES)
 
 
-def compile_functions(modules: tuple[types.ModuleType, ...], outermost: str) -> Callable[..., int]:
-    """Compile the functions of the modules, each in order, into one namespace; return the one that calls the others.
+def _advance_arrays(m: Any, h: Any, room: int, trace: Any, until: int) -> int:
+    return inner(pointer(m), pointer(h), room, pointer(trace), until)  # type: ignore[name-defined, no-any-return]  # noqa: F821
 
-    Only that one is kept on disk: it contains the others.
-    """
+
+def compile_functions(modules: tuple[types.ModuleType, ...]) -> dict[str, Any]:
+    """Compile the functions of the modules, each in order, into one namespace. They take pointers: arrays would be reference-counted at every call."""
     import numba
 
     namespace: dict[str, Any] = {name: value for name, value in vars(layout).items() if isinstance(value, int)}
     namespace["__name__"] = __name__
+    for module in modules:
+        for name, function in vars(module).items():
+            if isinstance(function, types.FunctionType) and function.__module__ == module.__name__:
+                copy = types.FunctionType(function.__code__, namespace, name)
+                namespace[name] = numba.njit(copy, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    return namespace
+
+
+def compile_outermost(function: Callable[..., int], modules: tuple[types.ModuleType, ...]) -> Callable[..., int]:
+    """Compile the function that Python calls; it is kept on disk and contains all that it calls."""
+    import numba
+
     folder = _cache_folder(modules)
     before = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(folder)
     try:
-        for module in modules:
-            for name, function in vars(module).items():
-                if isinstance(function, types.FunctionType) and function.__module__ == module.__name__:
-                    copy = types.FunctionType(function.__code__, namespace, name)
-                    namespace[name] = numba.njit(copy, cache=name == outermost and folder is not None)
+        return numba.njit(function, cache=folder is not None, error_model="numpy")  # type: ignore[no-any-return]
     finally:
         numba.config.CACHE_DIR = before
-    return namespace[outermost]  # type: ignore[no-any-return]
+
+
+def _pointer() -> Any:
+    """A function, for compiled code only: the address of an array's first element."""
+    from numba import types as numba_types
+    from numba.extending import intrinsic
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def pointer(_context: Any, array: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return context.make_array(signature.args[0])(context, builder, value=arguments[0]).data
+
+        return numba_types.CPointer(array.dtype)(array), codegen
+
+    return pointer
 
 
 def _cache_folder(modules: tuple[types.ModuleType, ...]) -> Path | None:

@@ -13,7 +13,7 @@ def begin_short(m: Memory, q: int) -> None:
 
 def end_short(m: Memory, q: int, msg: int) -> None:
     """A message leaves the queue; with the last one the shortage ends."""
-    m[q + WAIT] += m[NOW] - m[msg + WAITING_SINCE]
+    m[q + WAIT] += m[NOW] - m[msg + AT]
     m[q + WAITS] += 1
     if m[q + CREDITS] == 0:
         m[q + SHORT] += m[NOW] - m[q + SHORT_SINCE]
@@ -28,9 +28,9 @@ def post_send(m: Memory, h: Memory, msg: int, p: int) -> None:
     if tx < m[p + TX_MIN]:
         m[p + TX_MIN] = tx
     if tx < 0:
-        if tx == -1:
-            m[p + ENTRY_SHORT_SINCE] = m[NOW]
-        m[msg + WAITING_SINCE] = m[NOW]
+        if tx == -1 and m[p + CONNECTION_OF] != 0:
+            m[m[p + CONNECTION_OF] + ENTRY_SHORT_SINCE] = m[NOW]
+        m[msg + AT] = m[NOW]
         append(m, p + TXQ_FIRST, msg)
         return
     take_ni(m, h, msg)
@@ -45,7 +45,7 @@ def take_ni(m: Memory, h: Memory, msg: int) -> None:
         m[q + CREDITS_MIN] = credits
     if credits < 0:
         begin_short(m, q)
-        m[msg + WAITING_SINCE] = m[NOW]
+        m[msg + AT] = m[NOW]
         append(m, q + QUEUE_FIRST, msg)
         return
     lnd_send(m, h, msg)
@@ -80,26 +80,31 @@ def return_credits(m: Memory, h: Memory, msg: int) -> None:
     m[p + TX] += 1
     if m[p + TX] <= 0:
         following = take(m, p + TXQ_FIRST)
-        m[p + ENTRY_WAIT] += m[NOW] - m[following + WAITING_SINCE]
-        m[p + ENTRY_WAITS] += 1
-        if m[p + TX] == 0:
-            m[p + ENTRY_SHORT] += m[NOW] - m[p + ENTRY_SHORT_SINCE]
+        if m[p + CONNECTION_OF] != 0:
+            count_wait(m, m[p + CONNECTION_OF], m[NOW] - m[following + AT], m[p + TX] == 0)
         take_ni(m, h, following)
     if m[node + NODE_ROLE] == ROUTER:
         return_buffer(m, h, msg)
 
 
+def count_wait(m: Memory, c: int, wait_ns: int, last: bool) -> None:
+    """A message got the credit of its peer after waiting; with the last one the shortage ends."""
+    m[c + ENTRY_WAIT] += wait_ns
+    m[c + ENTRY_WAITS] += 1
+    if last:
+        m[c + ENTRY_SHORT] += m[NOW] - m[c + ENTRY_SHORT_SINCE]
+
+
 def return_buffer(m: Memory, h: Memory, msg: int) -> None:
     """Give back a router's buffer, then the credit of the peer that filled it."""
-    pool = m[msg + POOL]
     r = m[msg + RX_ENTRY]
-    m[msg + POOL] = 0
+    pool = pool_for(m, msg, r)
     m[msg + RX_ENTRY] = 0
     m[pool + CREDITS] += 1
     if m[pool + CREDITS] <= 0:
         following = take(m, pool + QUEUE_FIRST)
         end_short(m, pool, following)
-        granted(m, h, following, pool)
+        granted(m, h, following)
     m[r + RTR] += 1
     if m[r + RTR] <= 0:
         take_buffer(m, h, take(m, r + RTRQ_FIRST))
@@ -121,16 +126,15 @@ def take_buffer(m: Memory, h: Memory, msg: int) -> None:
         m[pool + CREDITS_MIN] = credits
     if credits < 0:
         begin_short(m, pool)
-        m[msg + WAITING_SINCE] = m[NOW]
+        m[msg + AT] = m[NOW]
         append(m, pool + QUEUE_FIRST, msg)
         return
-    granted(m, h, msg, pool)
+    granted(m, h, msg)
 
 
-def granted(m: Memory, h: Memory, msg: int, pool: int) -> None:
+def granted(m: Memory, h: Memory, msg: int) -> None:
     """A buffer is there: the data may come, or, when it is in it, go on."""
     r = m[msg + RX_ENTRY]
-    m[msg + POOL] = pool
     if m[msg + PHASE] == REQ:
         send_ack(m, h, msg, r)
         return
@@ -247,8 +251,10 @@ def choose_remote(m: Memory, first: int, turn: int) -> int:
     best = first
     for rail in range(1, m[RAILS]):
         e = first + rail * ENTRY
-        if m[e + ENTRY_HEALTH] != m[best + ENTRY_HEALTH]:
-            better = m[e + ENTRY_HEALTH] > m[best + ENTRY_HEALTH]
+        health = m[m[e + CONNECTION_OF] + ENTRY_HEALTH]
+        best_health = m[m[best + CONNECTION_OF] + ENTRY_HEALTH]
+        if health != best_health:
+            better = health > best_health
         elif m[e + TX] != m[best + TX]:
             better = m[e + TX] > m[best + TX]
         else:

@@ -17,10 +17,12 @@ def handle_failed(m: Memory, h: Memory, msg: int) -> None:
     p = m[msg + TX_ENTRY]
     ni = m[p + NI_OF]
     node = m[ni + NI_NODE]
+    c = m[p + CONNECTION_OF]
     if m[ni + WINDOW]:
-        m[p + NSENDS] -= 1
-        if m[msg + PHASE] != DONE:
-            m[p + WIRE_CREDITS] += 1
+        m[c + NSENDS] -= 1
+        m[c + WIRE_CREDITS] += 1  # the driver closes the connection, and a new one has all its credits
+        m[c + OUTSTANDING] += m[msg + CARRIED]
+        m[msg + CARRIED] = 0
     m[node + DROP_COUNT] += 1
     m[node + DROP_LENGTH] += m[msg + PAYLOAD]
     return_credits(m, h, msg)
@@ -33,10 +35,10 @@ def handle_failed(m: Memory, h: Memory, msg: int) -> None:
             m[ni + ROUNDS] = 0
             schedule(m, h, NO_RING, m[NOW] + m[RECOVERY], RECOVER_NI, ni)
     else:
-        m[p + ENTRY_HEALTH] = max(m[p + ENTRY_HEALTH] - m[SENSITIVITY], 0)
-        if not m[p + ENTRY_RECOVERING]:
-            m[p + ENTRY_RECOVERING] = 1
-            m[p + ENTRY_ROUNDS] = 0
+        m[c + ENTRY_HEALTH] = max(m[c + ENTRY_HEALTH] - m[SENSITIVITY], 0)
+        if not m[c + ENTRY_RECOVERING]:
+            m[c + ENTRY_RECOVERING] = 1
+            m[c + ENTRY_ROUNDS] = 0
             schedule(m, h, NO_RING, m[NOW] + m[RECOVERY], RECOVER_ENTRY, p)
     schedule(m, h, NO_RING, m[NOW] + m[DETECT], RETRY, msg)
 
@@ -53,7 +55,6 @@ def handle_retry(m: Memory, h: Memory, msg: int) -> None:
 
 def handle_resend(m: Memory, h: Memory, msg: int) -> None:
     """Send a failed message again, by the best way now."""
-    m[msg + CARRIED] = 0
     send(m, h, msg, m[m[m[msg + TX_ENTRY] + NI_OF] + NI_NODE])
 
 
@@ -77,12 +78,13 @@ def handle_recover_ni(m: Memory, h: Memory, ni: int) -> None:
 
 def handle_recover_entry(m: Memory, h: Memory, p: int) -> None:
     """A recovery ping to a remote NI."""
+    c = m[p + CONNECTION_OF]
     if path_up(m, p):
-        m[p + ENTRY_HEALTH] = min(m[p + ENTRY_HEALTH] + m[SENSITIVITY], HEALTH_MAX)
-        m[p + ENTRY_ROUNDS] = 0
-        if m[p + ENTRY_HEALTH] == HEALTH_MAX:
-            m[p + ENTRY_RECOVERING] = 0
+        m[c + ENTRY_HEALTH] = min(m[c + ENTRY_HEALTH] + m[SENSITIVITY], HEALTH_MAX)
+        m[c + ENTRY_ROUNDS] = 0
+        if m[c + ENTRY_HEALTH] == HEALTH_MAX:
+            m[c + ENTRY_RECOVERING] = 0
             return
     else:
-        m[p + ENTRY_ROUNDS] += 1
-    schedule(m, h, NO_RING, m[NOW] + recovery_wait(m, m[p + ENTRY_ROUNDS]), RECOVER_ENTRY, p)
+        m[c + ENTRY_ROUNDS] += 1
+    schedule(m, h, NO_RING, m[NOW] + recovery_wait(m, m[c + ENTRY_ROUNDS]), RECOVER_ENTRY, p)

@@ -80,12 +80,12 @@ def handle_deliver(m: Memory, h: Memory, ni: int) -> None:
     """A message is at its next node, which is also its completion at the sender."""
     msg = take_delivered(m, h, ni)
     p = m[msg + TX_ENTRY]
-    if not path_up(m, p):
+    if m[HAS_FAULTS] and not path_up(m, p):
         handle_failed(m, h, msg)
         return
     window = m[ni + WINDOW]
     if window:
-        m[p + NSENDS] -= 1
+        m[m[p + CONNECTION_OF] + NSENDS] -= 1
     if m[msg + PHASE] != REQ:
         count_sent(m, m[ni + NI_NODE], msg)
         return_credits(m, h, msg)
@@ -117,13 +117,15 @@ def note(m: Memory, trace: Memory, time: int, kind: int, number: int) -> None:
         shown = m[m[number + LANE_FIRST] + NUMBER]
     elif kind == RECEIVED:
         shown = m[m[number + RX_FIRST] + NUMBER]
+    elif kind == DISK:
+        shown = m[m[number + DISK_FIRST] + NUMBER]
     elif kind == NOOP or kind == REPOST or kind == RECOVER_ENTRY:
-        ni = m[(number & ((1 << 40) - 1)) + NI_OF]
+        ni = m[(number & ADDRESS_MASK) + NI_OF]
         shown = m[ni + NI_INDEX] if kind == RECOVER_ENTRY else m[m[ni + NI_NODE] + NODE_INDEX]
     elif kind == PINGER:
         shown = m[number + NODE_INDEX]
     elif kind == START or kind == THINK:
-        shown = ((number & ((1 << 40) - 1)) - m[FIRST_PROCESS]) // PROCESS
+        shown = ((number & ADDRESS_MASK) - m[FIRST_PROCESS]) // PROCESS
     elif kind == FAULT:
         shown = (number - m[FIRST_FAULT]) // FAULT_SIZE
     elif kind == RECOVER_NI:

@@ -12,7 +12,7 @@ def lnd_send(m: Memory, h: Memory, msg: int) -> None:
     if m[ni + WINDOW] == 0:
         transmit(m, h, msg, ni)
         return
-    append(m, p + SENDQ_FIRST, msg)
+    append(m, m[p + CONNECTION_OF] + SENDQ_FIRST, msg)
     check_sends(m, h, p)
 
 
@@ -60,52 +60,53 @@ def take_delivered(m: Memory, h: Memory, ni: int) -> int:
 def check_sends(m: Memory, h: Memory, p: int) -> None:
     """Send what the connection's credits allow, and a NOOP where many credits wait for a way back (kiblnd_check_sends)."""
     ni = m[p + NI_OF]
+    c = m[p + CONNECTION_OF]
     first_protocol = m[ni + PROTOCOL] == 1
-    if m[p + OUTSTANDING] >= m[ni + HIGHWATER] and noop_needed(m, p, first_protocol):
+    if m[c + OUTSTANDING] >= m[ni + HIGHWATER] and noop_needed(m, c, first_protocol):
         if first_protocol:
-            m[p + WIRE_CREDITS] -= 1
-        other = m[p + OTHER]
+            m[c + WIRE_CREDITS] -= 1
         # a NOOP's number holds the receiving entry and, above it, the credits that it carries
-        schedule(m, h, m[ni + CONTROL_RING], m[NOW] + m[ni + WIRE], NOOP, other + (m[p + OUTSTANDING] << 40))
-        m[p + OUTSTANDING] = 0
+        number = m[p + OTHER] + (m[c + OUTSTANDING] << STRIPE_SHIFT)
+        schedule(m, h, m[ni + CONTROL_RING], m[NOW] + m[ni + WIRE], NOOP, number)
+        m[c + OUTSTANDING] = 0
     concurrent = m[ni + CONCURRENT]
-    while m[p + NOCREDQ_FIRST] != 0 and m[p + NSENDS] < concurrent:
-        post(m, h, p, take(m, p + NOCREDQ_FIRST), ni)
+    while m[c + NOCREDQ_FIRST] != 0 and m[c + NSENDS] < concurrent:
+        post(m, h, c, take(m, c + NOCREDQ_FIRST), ni)
     reserve = 1 if first_protocol else 0
-    while m[p + SENDQ_FIRST] != 0 and m[p + NSENDS] < concurrent and m[p + WIRE_CREDITS] > reserve:
-        m[p + WIRE_CREDITS] -= 1
-        post(m, h, p, take(m, p + SENDQ_FIRST), ni)
+    while m[c + SENDQ_FIRST] != 0 and m[c + NSENDS] < concurrent and m[c + WIRE_CREDITS] > reserve:
+        m[c + WIRE_CREDITS] -= 1
+        post(m, h, c, take(m, c + SENDQ_FIRST), ni)
 
 
-def noop_needed(m: Memory, p: int, first_protocol: bool) -> bool:
+def noop_needed(m: Memory, c: int, first_protocol: bool) -> bool:
     """Tell whether nothing else can carry the credits back (kiblnd_need_noop)."""
-    if m[p + NOCREDQ_FIRST] != 0:
+    if m[c + NOCREDQ_FIRST] != 0:
         return False
-    credits = m[p + WIRE_CREDITS]
+    credits = m[c + WIRE_CREDITS]
     if not first_protocol:
-        return m[p + SENDQ_FIRST] == 0 or credits == 0
-    if credits == 0 or (credits == 1 and m[p + OUTSTANDING] == 0):
+        return m[c + SENDQ_FIRST] == 0 or credits == 0
+    if credits == 0 or (credits == 1 and m[c + OUTSTANDING] == 0):
         return False
-    return m[p + SENDQ_FIRST] == 0 or credits == 1
+    return m[c + SENDQ_FIRST] == 0 or credits == 1
 
 
-def post(m: Memory, h: Memory, p: int, msg: int, ni: int) -> None:
+def post(m: Memory, h: Memory, c: int, msg: int, ni: int) -> None:
     """Post one message, which carries all unreturned credits (kiblnd_pack_msg)."""
-    m[p + NSENDS] += 1
-    pack(m, p, msg)
+    m[c + NSENDS] += 1
+    pack(m, c, msg)
     transmit(m, h, msg, ni)
 
 
-def pack(m: Memory, p: int, msg: int) -> None:
+def pack(m: Memory, c: int, msg: int) -> None:
     """Let a message carry all unreturned credits."""
-    m[msg + CARRIED] = m[p + OUTSTANDING]
-    m[p + OUTSTANDING] = 0
+    m[msg + CARRIED] = m[c + OUTSTANDING]
+    m[c + OUTSTANDING] = 0
 
 
 def unpack(m: Memory, h: Memory, r: int, msg: int) -> None:
     """Take the credits that a message brings."""
     if m[msg + CARRIED] > 0:
-        m[r + WIRE_CREDITS] += m[msg + CARRIED]
+        m[m[r + CONNECTION_OF] + WIRE_CREDITS] += m[msg + CARRIED]
         m[msg + CARRIED] = 0
         check_sends(m, h, r)
 
@@ -121,24 +122,25 @@ def repost(m: Memory, h: Memory, r: int) -> None:
 
 def reposted(m: Memory, h: Memory, r: int) -> None:
     """One more credit to return."""
-    m[r + OUTSTANDING] += 1
+    m[m[r + CONNECTION_OF] + OUTSTANDING] += 1
     check_sends(m, h, r)
 
 
 def handle_noop(m: Memory, h: Memory, number: int) -> None:
-    """NOOP: credits come back; on protocol 1 it used one itself."""
-    r = number & ((1 << 40) - 1)
-    m[r + WIRE_CREDITS] += number >> 40
-    check_sends(m, h, r)
+    """NOOP: credits come back; on protocol 1 it used one itself, which may go back with the next message at once (kiblnd_handle_rx)."""
+    r = number & ADDRESS_MASK
+    c = m[r + CONNECTION_OF]
+    m[c + WIRE_CREDITS] += number >> STRIPE_SHIFT
     if m[m[r + NI_OF] + PROTOCOL] == 1:
-        repost(m, h, r)
+        m[c + OUTSTANDING] += 1
+    check_sends(m, h, r)
 
 
 def send_ack(m: Memory, h: Memory, msg: int, r: int) -> None:
     """Answer a PUT_REQ: the data may come."""
     ni = m[r + NI_OF]
     if m[ni + WINDOW]:
-        pack(m, r, msg)
+        pack(m, m[r + CONNECTION_OF], msg)
     schedule(m, h, m[ni + CONTROL_RING], m[NOW] + m[ni + WIRE], ACK, msg)
 
 
@@ -150,9 +152,10 @@ def handle_ack(m: Memory, h: Memory, msg: int) -> None:
     if m[ni + WINDOW] == 0:
         transmit(m, h, msg, ni)
         return
-    m[p + WIRE_CREDITS] += m[msg + CARRIED]
+    c = m[p + CONNECTION_OF]
+    m[c + WIRE_CREDITS] += m[msg + CARRIED]
     m[msg + CARRIED] = 0
-    append(m, p + NOCREDQ_FIRST, msg)
+    append(m, c + NOCREDQ_FIRST, msg)
     check_sends(m, h, p)
 
 
@@ -160,4 +163,4 @@ def start_receive(m: Memory, h: Memory, ni: int) -> None:
     """Begin to receive the first message that waits."""
     m[ni + RECEIVING] = 1
     m[ni + RX_BUSY] += m[ni + RX]
-    schedule(m, h, NO_RING, max(m[NOW], m[ni + RX_FREE]) + m[ni + RX], RECEIVED, ni)
+    schedule(m, h, m[ni + RECEIVE_RING], max(m[NOW], m[ni + RX_FREE]) + m[ni + RX], RECEIVED, ni)

@@ -54,9 +54,9 @@ def accept(m: Memory, h: Memory, msg: int, service: int) -> None:
         m[service + BUFFERS] += group
     r = m[msg + RX_ENTRY]
     m[msg + RX_ENTRY] = 0
-    if m[m[r + NI_OF] + WINDOW]:
+    if m[m[r + NI_OF] + WINDOW] and m[msg + PHASE] != DONE:
         repost(m, h, r)
-    m[msg + ARRIVED] = m[NOW]
+    m[msg + SINCE] = m[NOW]
     if m[service + THREADS_BUSY] < m[service + THREADS]:
         start(m, h, msg, service)
     else:
@@ -68,8 +68,8 @@ def start(m: Memory, h: Memory, msg: int, service: int) -> None:
     """A thread takes a request."""
     m[service + THREADS_BUSY] += 1
     now = m[NOW]
-    m[msg + STARTED] = now
-    add(m, service + C_WAITTIME, (now - m[msg + ARRIVED]) // 1000)
+    add(m, service + C_WAITTIME, (now - m[msg + SINCE]) // 1000)
+    m[msg + SINCE] = now
     add(m, service + C_QDEPTH, m[service + WORK_COUNT])
     add(m, service + C_ACTIVE, m[service + THREADS_BUSY])
     kind = m[msg + KIND]
@@ -93,11 +93,20 @@ def disk(m: Memory, h: Memory, msg: int) -> None:
     done = max(m[NOW], m[server + DISK_FREE]) + disk_ns
     m[server + DISK_FREE] = done
     m[server + DISK_BUSY] += disk_ns
-    schedule(m, h, NO_RING, done, DISK, msg)
+    sequence = next_sequence(m)
+    m[msg + AT] = done
+    m[msg + AT_SEQ] = sequence
+    if m[server + DISK_FIRST] == 0:
+        push(m, h, NO_RING, done, sequence, DISK, server)
+    append(m, server + DISK_FIRST, msg)
 
 
-def handle_disk(m: Memory, h: Memory, msg: int) -> None:
-    """The disk is done: a write is answered, what was read is sent."""
+def handle_disk(m: Memory, h: Memory, server: int) -> None:
+    """The disk is done with its first: a write is answered, what was read is sent."""
+    msg = take(m, server + DISK_FIRST)
+    following = m[server + DISK_FIRST]
+    if following != 0:
+        push(m, h, NO_RING, m[following + AT], m[following + AT_SEQ], DISK, server)
     count_bin(m, m[BULK_BINS], m[msg + OF_SERVER])
     if m[msg + KIND] == WRITE:
         reply(m, h, msg)
@@ -125,7 +134,7 @@ def reply(m: Memory, h: Memory, msg: int) -> None:
     """Send the reply; then the thread takes the next request, and the request buffer the next of the portal."""
     service = service_of(m, msg)
     kind = m[msg + KIND]
-    add(m, service + C_OPS + kind * COUNTER, (m[NOW] - m[msg + STARTED]) // 1000)
+    add(m, service + C_OPS + kind * COUNTER, (m[NOW] - m[msg + SINCE]) // 1000)
     m[msg + PAYLOAD] = m[PING_BYTES] if kind == PING else m[REPLY_BYTES]
     m[msg + STAGE] = REPLY
     send(m, h, msg, m[msg + OF_SERVER])
