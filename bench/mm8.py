@@ -6,15 +6,17 @@ An event is an arrival from outside or a departure from a station. In one nomina
 `python bench/mm8.py` prints the loss and the events per nominal second of each engine that is installed.
 """
 
+import functools
 import heapq
 import random
 import shutil
 import subprocess
 import tempfile
 import time
+import types
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import simpy
 
@@ -82,7 +84,7 @@ def run_heapq(count: int, seed: int = 1) -> Result:
     chance = random.Random(seed)
     draw = chance.expovariate
     present, lost = [0, 0], [0, 0]
-    events = sequence = left = 0
+    events = sequence = 0
     left = count
     heap = [(draw(ARRIVALS_PER_S), 0, -1)]
     pop, push = heapq.heappop, heapq.heappush
@@ -112,6 +114,79 @@ def run_heapq(count: int, seed: int = 1) -> Result:
     return Result(events, count, lost[0], time.process_time() - began)
 
 
+@functools.cache
+def _queue_program() -> Callable[..., int]:
+    """The same model on the simulator's own queue of events, compiled by numba."""
+    import numba
+    import numpy
+
+    from lnetstat.simulator.kernel import compiled, events, layout
+
+    names = {name: value for name, value in vars(layout).items() if isinstance(value, int)}
+    names.update(compiled.compile_functions((events,)))
+    names.update(numpy=numpy, PLACES=PLACES, STATION_SERVERS=SERVERS, GAP_NS=SECOND_NS / ARRIVALS_PER_S, SERVICE_NS=float(SECOND_NS))
+    inner = numba.njit(types.FunctionType(_tandem.__code__, names), error_model="numpy")
+    pointer = compiled._pointer()
+
+    @numba.njit(error_model="numpy")
+    def tandem(m: Any, h: Any, count: int, seed: int, lost: Any) -> int:
+        numpy.random.seed(seed)
+        return inner(pointer(m), pointer(h), count, lost)  # type: ignore[no-any-return]
+
+    return tandem
+
+
+def _tandem(m: Any, h: Any, count: int, lost: Any) -> int:
+    """Compiled, with the names of kernel/events.py: kind -1 is an arrival, 0 and 1 a departure of that station."""
+    present = [0, 0]
+    done = 0
+    left = count
+    schedule(m, h, NO_RING, int(numpy.random.exponential(GAP_NS)), -1, 0)  # noqa: F821
+    while m[HEAP_COUNT] > 0:  # noqa: F821
+        first_ring(m, h)  # noqa: F821
+        now = h[0]
+        station = h[2]
+        pop_heap(m, h)  # noqa: F821
+        done += 1
+        if station < 0:
+            left -= 1
+            if left > 0:
+                schedule(m, h, NO_RING, now + int(numpy.random.exponential(GAP_NS)), -1, 0)  # noqa: F821
+        else:
+            present[station] -= 1
+            if present[station] >= STATION_SERVERS:  # noqa: F821
+                schedule(m, h, NO_RING, now + int(numpy.random.exponential(SERVICE_NS)), station, 0)  # noqa: F821
+        station += 1
+        if station < 2:
+            if present[station] >= PLACES:
+                lost[station] += 1
+            else:
+                present[station] += 1
+                if present[station] <= STATION_SERVERS:  # noqa: F821
+                    schedule(m, h, NO_RING, now + int(numpy.random.exponential(SERVICE_NS)), station, 0)  # noqa: F821
+    return done
+
+
+def run_queue(count: int, seed: int = 1) -> Result:
+    """On the simulator's queue; compiling is not counted."""
+    import numpy
+
+    from lnetstat.simulator.kernel import layout
+
+    program = _queue_program()
+    result = Result(0, 0, 0, 0.0)
+    for arrivals in (1, count):
+        memory = numpy.zeros(layout.AFTER_RINGS, dtype=numpy.int64)
+        for ring in range(layout.RINGS):
+            memory[layout.RINGS_AT + ring * layout.RING] = layout.NEVER
+        heap = numpy.zeros((2 * SERVERS + 2) * layout.EVENT, dtype=numpy.int64)
+        lost = numpy.zeros(2, dtype=numpy.int64)
+        began = time.process_time()
+        events = program(memory, heap, arrivals, seed, lost)
+        result = Result(events, arrivals, int(lost[0]), time.process_time() - began)
+    return result
+
+
 def ns3_program(folder: str) -> Path | None:
     """Compile the same model on ns-3's core; None where ns-3's headers (Debian: libns3-dev) or a C++ compiler are missing."""
     compiler = shutil.which("g++") or shutil.which("c++")
@@ -127,11 +202,8 @@ def ns3_program(folder: str) -> Path | None:
 
 
 def _ns3_libraries() -> list[str]:
-    found = subprocess.run(["pkg-config", "--cflags", "--libs", "libns3-core"], capture_output=True, text=True, check=False)
-    if found.returncode == 0:
-        return found.stdout.split()
-    libraries = sorted(path for folder in Path("/usr/lib").glob("*-linux-gnu*") for path in folder.glob("libns3*-core.so"))
-    return [str(path) for path in libraries[:1]]
+    found = subprocess.run(["pkg-config", "--libs-only-L", "--libs-only-l", "ns3-core"], capture_output=True, text=True, check=False)
+    return found.stdout.split() if found.returncode == 0 else ["-lns3-core"]
 
 
 def run_ns3(program: Path, count: int, seed: int = 1, scheduler: str = "Calendar") -> Result:
@@ -151,6 +223,7 @@ def main() -> None:
                 runs.append((f"ns-3 {scheduler}", lambda scheduler=scheduler: run_ns3(program, 1_000_000, 1, scheduler)))
         else:
             print("ns-3 is not installed (Debian: libns3-dev, g++): left out")
+        runs.append(("our queue", lambda: run_queue(5_000_000)))
         simpy_per_s = 0.0
         for name, run in runs:
             best = max((run() for _ in range(3)), key=lambda result: result.events / result.cpu_s)

@@ -102,7 +102,7 @@ class Model:
         issued = [0]
         for stripe in range(process.stripes):
             for _ in range(process.window):
-                if not process.total or issued[0] < process.total:
+                if not self._all_issued(process, issued):
                     issued[0] += 1
                     self.env.process(self._writes(number, process, stripe, issued))
 
@@ -117,11 +117,14 @@ class Model:
                 due[target] = self.env.now + pings.interval_ns
             yield from self._write(process.client, target % plan.servers, self._message(WRITE))
             self.done[number] += 1
-            if process.total and issued[0] >= process.total:
-                return
-            if process.think_ns:
+            if process.think_ns and not self._all_issued(process, issued):
                 yield self.env.timeout(process.think_ns)
+            if self._all_issued(process, issued):
+                return
             issued[0] += 1
+
+    def _all_issued(self, process: Process, issued: list[int]) -> bool:
+        return process.total > 0 and issued[0] >= process.total
 
     def _ping(self, client: int, server: int, message: Message) -> Steps:
         plan = self.plan
@@ -129,7 +132,7 @@ class Model:
         message.payload = plan.ping_bytes
         entry = yield from self.lnet.travel(message, client, there)
         service = self.servers[server].ost
-        thread = yield from self._enter(service, entry)
+        thread = yield from self._enter(message, service, entry)
         yield self.env.timeout(self._jittered(message, plan.ping_service_ns, plan.service_jitter))
         self.pings[server] += 1
         self.last_ping_ns = self.env.now
@@ -142,7 +145,7 @@ class Model:
         state = self.servers[server]
         message.payload = plan.request_bytes
         entry = yield from self.lnet.travel(message, client, there)
-        thread = yield from self._enter(state.ost_io, entry)
+        thread = yield from self._enter(message, state.ost_io, entry)
         message.payload = 0
         yield from self.lnet.travel(message, there, client)
         message.payload = plan.bulk_bytes
@@ -154,7 +157,7 @@ class Model:
 
     # Servers
 
-    def _enter(self, service: ServiceState, entry: Entry) -> Generator[simpy.Event, Any, Request]:
+    def _enter(self, message: Message, service: ServiceState, entry: Entry) -> Generator[simpy.Event, Any, Request]:
         """Get a request buffer, which frees the receive, then a thread."""
         if service.used >= service.buffers:
             place = self.env.event()
@@ -165,7 +168,7 @@ class Model:
         limits = service.limits
         if service.buffers - service.used <= limits.buffers_group // 2 and service.buffers + limits.buffers_group <= limits.buffers_max:
             service.buffers += limits.buffers_group
-        if entry.interface.net.wire_credits:
+        if entry.interface.net.wire_credits and not message.phase_done:
             self.lnet.repost(entry)
         thread = service.threads.request()
         yield thread
