@@ -1,6 +1,7 @@
 """Names of the simulated nodes: host names and NIDs, valid and unique over all groups."""
 
 import re
+from functools import lru_cache
 from ipaddress import IPv6Address
 from typing import NamedTuple
 
@@ -41,10 +42,15 @@ def networks(client_lnd: str, server_lnd: str, *, ipv6: bool) -> tuple[Network, 
 def hosts(sizes: Sizes, group: int) -> tuple[str, ...]:
     """Return the host name of each node of a group, in node order: c00001, rtr01, oss01; with several groups rtr-g003-01."""
     return (
-        *(client_host(sizes, number) for number in range(sizes.clients)),
+        *_client_hosts(sizes),
         *(_group_host("rtr", sizes.routers, sizes, group, number) for number in range(sizes.routers)),
         *(_group_host("oss", sizes.servers, sizes, group, number) for number in range(sizes.servers)),
     )
+
+
+@lru_cache(maxsize=4)  # the same in every group
+def _client_hosts(sizes: Sizes) -> tuple[str, ...]:
+    return tuple(client_host(sizes, number) for number in range(sizes.clients))
 
 
 def client_host(sizes: Sizes, number: int) -> str:
@@ -79,37 +85,34 @@ def _group_host(kind: str, count: int, sizes: Sizes, group: int, number: int) ->
 
 def nids(sizes: Sizes, client_network: Network, server_network: Network, group: int) -> tuple[tuple[str, ...], ...]:
     """Return the NIDs of each node of a group, in node and NI order; a router has (client side, server side)."""
-    rails, first_router, first_server = sizes.rails, group * sizes.routers, group * sizes.servers
+    first_router, first_server = group * sizes.routers, group * sizes.servers
     server_net = server_network if sizes.routers else client_network
-    routers = sizes.groups * sizes.routers
-
-    def number(role: str, index: int) -> int:
-        """Numbers of one network's nodes, from 1: for gni, whose NIDs are numbers."""
-        before = {
-            "clients": 0,
-            "router_client_side": sizes.clients * rails,
-            "router_server_side": 0,
-            "servers": routers if sizes.routers else sizes.clients * rails,
-        }
-        return before[role] + index + 1
-
-    def nid(network: Network, role: str, index: int) -> str:
-        if network.lnd == "gni":
-            return f"{number(role, index)}@{network.name}"
-        address = _ipv6(role, index) if network.ipv6 else _ipv4(role, index)
-        return f"{address}@{network.name}"
-
+    before = sizes.groups * sizes.routers if sizes.routers else sizes.clients * sizes.rails
     return (
-        *(tuple(nid(client_network, "clients", client * rails + rail) for rail in range(rails)) for client in range(sizes.clients)),
+        *_client_nids(sizes, client_network),
         *(
-            (nid(client_network, "router_client_side", router), nid(server_network, "router_server_side", router))
+            (_nid(client_network, "router_client_side", router, sizes.clients), _nid(server_network, "router_server_side", router, 0))
             for router in range(first_router, first_router + sizes.routers)
         ),
         *(
-            tuple(nid(server_net, "servers", server * rails + rail) for rail in range(rails))
+            tuple(_nid(server_net, "servers", server * sizes.rails + rail, before) for rail in range(sizes.rails))
             for server in range(first_server, first_server + sizes.servers)
         ),
     )
+
+
+@lru_cache(maxsize=4)
+def _client_nids(sizes: Sizes, network: Network) -> tuple[tuple[str, ...], ...]:
+    rails = sizes.rails
+    return tuple(tuple(_nid(network, "clients", client * rails + rail, 0) for rail in range(rails)) for client in range(sizes.clients))
+
+
+def _nid(network: Network, role: str, index: int, before: int) -> str:
+    """Return the NID of the interface `index` of a kind of node; `before`: other interfaces, as gni counts them all."""
+    if network.lnd == "gni":
+        return f"{before + index + 1}@{network.name}"
+    address = _ipv6(role, index) if network.ipv6 else _ipv4(role, index)
+    return f"{address}@{network.name}"
 
 
 def addresses(role: str) -> int:

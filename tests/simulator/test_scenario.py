@@ -190,14 +190,16 @@ def test_only_old_releases_align_and_only_new_ones_disconnect(tmp_path: Path) ->
 
 def test_names_are_valid_and_unique_at_petascale() -> None:
     scenario = load_scenario("petascale")
-    hosts: set[str] = set()
-    nids: set[str] = set()
+    clients, client_nids = scenario.hosts(0)[:25_000], scenario.nids(0)[:25_000]
+    hosts = set(clients)
+    nids = {nid for (nid,) in client_nids}
     for group in range(scenario.groups):
         names, addresses = scenario.hosts(group), scenario.nids(group)
         assert len(names) == len(addresses) == 25_007
-        hosts.update(names)
-        nids.update(nid for node in addresses for nid in node)
-        assert all(len(node) == (2 if 25_000 <= number < 25_004 else 1) for number, node in enumerate(addresses))
+        assert (names[:25_000], addresses[:25_000]) == (clients, client_nids)  # clients are the same in every group
+        hosts.update(names[25_000:])
+        nids.update(nid for node in addresses[25_000:] for nid in node)
+        assert [len(node) for node in addresses[24_999:]] == [1, 2, 2, 2, 2, 1, 1, 1]
     assert len(hosts) == 25_000 + 150 * 7
     assert len(nids) == 25_000 + 150 * (4 * 2 + 3)
     assert all(is_nid(nid) for nid in nids)
