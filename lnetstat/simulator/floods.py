@@ -14,6 +14,7 @@ from lnetstat.simulator.follow import GroupTruth
 
 NS = 1_000_000_000
 QUIET_SHARE = 0.1
+RECOVERED_SHARE = 0.02  # missing: less is the jitter of the disks
 WINDOW_NS = NS
 WINDOWS_PER_INTERVAL = 60  # a window is never longer than this part of the ping interval
 Floats = NDArray[np.float64]
@@ -23,9 +24,9 @@ Interval = tuple[int, int]
 class Lost(NamedTuple):
     """What floods cost one series of bytes. Rates in bytes/s, shares of 1, times in ns; None where it cannot be told.
 
-    `lost_fraction`: net of catch-up, over whole periods; `lost_fraction_gross`: what was missing within floods and one window after.
-    `dead_ns`: for each whole period the integral of 1 - rate / base. `minimum_share`: lowest rate of a window of the span as a share of
-    base; `flood_share`: mean rate within floods likewise. `correlation`: of pings served and bytes over the windows of the span.
+    `lost_fraction`: net of catch-up, over whole periods; `lost_fraction_gross`: what was missing from a flood's begin until the rate was
+    back. `dead_ns`: for each whole period the integral of 1 - rate / base. `minimum_share`: lowest rate of a window of the span as a share
+    of base; `flood_share`: mean rate within floods likewise. `correlation`: of pings served and bytes over the windows of the span.
     """
 
     base_bytes_s: float | None
@@ -115,17 +116,23 @@ def lost(truth: GroupTruth, found: Rounds, servers: slice = slice(None)) -> Lost
     passed = np.add.reduceat(amounts[: edges[-1]], edges[:-1]) if edges[-1] > edges[0] else np.zeros(0)
     dead_ns = in_bins - passed / base * NS
     shares = 1 - rates / base
-    near = cut.flooded.copy()
-    near[1:] |= cut.flooded[:-1]
     return Lost(
         base,
         float(dead_ns.sum() / in_bins.sum()),
-        float(np.clip(shares[near], 0, None).sum() / max(rates.size, 1)),
+        float(np.clip(shares[_until_recovered(cut, shares)], 0, None).sum() / rates.size),
         tuple(round(each) for each in dead_ns) if found.floods else (),
         float(rates.min() / base),
         float(rates[cut.flooded].mean() / base) if cut.flooded.any() else None,
         _correlation(cut.pings, cut.bytes),
     )
+
+
+def _until_recovered(cut: Windows, shares: Floats) -> NDArray[np.bool_]:
+    """Return the windows that a flood touches, and those after it until the rate is back."""
+    chosen = ~cut.quiet
+    for at in range(1, chosen.size):
+        chosen[at] |= chosen[at - 1] and shares[at] > RECOVERED_SHARE
+    return chosen
 
 
 def windows(truth: GroupTruth, found: Rounds, amounts: NDArray[np.int64], pings: NDArray[np.int64]) -> Windows:

@@ -39,7 +39,7 @@ KEYS = (
     ("base_rate", "bytes/s", "median rate at the disks over windows of about a second outside floods"),
     ("mean_rate", "bytes/s", "mean rate at the disks over the span"),
     ("lost_fraction", "share", "bytes that floods cost, net of what was caught up; with steady pings: 1 - mean / median"),
-    ("lost_fraction_gross", "share", "the same without catch-up: what was missing in floods and one window after"),
+    ("lost_fraction_gross", "share", "the same without catch-up: what was missing from a flood's begin until the rate was back"),
     ("dead_s", "s", "for each whole period: integral of 1 - rate / base_rate"),
     ("dead_mean_s", "s", "mean of dead_s"),
     ("write_minimum_share", "share", "lowest rate of a window, of base_rate"),
