@@ -36,6 +36,7 @@ class _Verbs(click.Group):
 
 _EXTRAS = {
     "analysis": ("numpy", "pandas", "pyarrow", "plotly", "jinja2", "numba"),
+    "cluster": ("distributed", "dask"),
     "stack": ("waitress", "carbon", "graphite", "whisper", "django"),
 }
 

@@ -27,11 +27,11 @@ def text(analysis: Analysis, *, title: str) -> str:
         *(_finding(place, row) for place, row in enumerate(rows.finding_rows(analysis), 1)),
         "" if analysis.findings else "No findings: nothing that this recording shows is out of order.",
         "## Credits required and configured",
-        _grid(rows.credit_grid(analysis), "No credits in this recording (files peers, nis and buffers of LNet)."),
+        table(rows.credit_grid(analysis), "No credits in this recording (files peers, nis and buffers of LNet)."),
         "## Signals searched for dead time",
-        _grid(rows.signal_grid(analysis), "No throughput signal in this recording, so none was searched."),
+        table(rows.signal_grid(analysis), "No throughput signal in this recording, so none was searched."),
         "## Quality of the data",
-        _grid(rows.quality_grid(analysis), "No samples in this recording."),
+        table(rows.quality_grid(analysis), "No samples in this recording."),
         "## Method, in short",
         *(_wrapped(paragraph) for paragraph in METHOD if not paragraph.startswith("Curves")),
         f"Made by lnetstat {__version__}.",
@@ -52,7 +52,7 @@ def _finding(place: int, row: rows.FindingRow) -> str:
     return "\n".join(lines)
 
 
-def _grid(grid: rows.Grid, absent: str) -> str:
+def table(grid: rows.Grid, absent: str) -> str:
     """Return a table with its columns in line, so that it reads in a mail too; `absent` where it has no rows."""
     if not grid.cells:
         return absent

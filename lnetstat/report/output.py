@@ -22,13 +22,17 @@ def check_writable(path: str) -> None:
 
 
 def write_whole(path: str, text: str) -> None:
-    """Write the text as UTF-8 to `path`, by way of a file beside it that takes its place when it is complete.
+    """Write the text as UTF-8 to `path`, as `write_bytes` does."""
+    write_bytes(path, text.encode("utf-8", "backslashreplace"))
+
+
+def write_bytes(path: str, data: bytes) -> None:
+    """Write to `path`, by way of a file beside it that takes its place when it is complete.
 
     A link is followed; what is no plain file (a pipe, a device) is written into as it is. Raises SinkError in one line.
     """
     check_writable(path)
     target = os.path.realpath(path)
-    data = text.encode("utf-8", "backslashreplace")
     try:
         if _is_special(target):
             with open(target, "wb") as file:

@@ -1,0 +1,106 @@
+"""Many independent pieces of work, here, on local processes or on a Dask cluster: results come in the order of the work."""
+
+import multiprocessing
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any, TypeVar
+
+from lnetstat.errors import SimulatorError
+from lnetstat.simulator.stopping import no_ctrl_c
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+Progress = Callable[[int, int], None]  # pieces done, pieces in all
+
+CONNECT_S = 10
+
+
+def run_all(
+    function: Callable[[Task], Result],
+    tasks: Sequence[Task],
+    *,
+    processes: int = 1,
+    scheduler: str | None = None,
+    progress: Progress | None = None,
+) -> list[Result]:
+    """Return [function(task) for each task]. `scheduler`: the address of a Dask scheduler, used in place of local processes.
+
+    Function, tasks and results must be picklable. The first error ends it all: one of `function` comes as it is; SimulatorError says that
+    workers died, or that the scheduler does not answer.
+    """
+    if scheduler is not None:
+        done = _on_cluster(function, tasks, scheduler)
+    elif processes > 1 and len(tasks) > 1:
+        done = _on_processes(function, tasks, min(processes, len(tasks)))
+    else:
+        done = ((place, function(task)) for place, task in enumerate(tasks))
+    results: dict[int, Result] = {}
+    for place, result in done:
+        results[place] = result
+        if progress is not None:
+            progress(len(results), len(tasks))
+    return [results[place] for place in range(len(tasks))]
+
+
+def _on_processes(function: Callable[[Task], Result], tasks: Sequence[Task], processes: int) -> Iterator[tuple[int, Result]]:
+    pool = ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn"))
+    places: dict[Future[Result], int] = {}
+    try:
+        with no_ctrl_c():  # only this process handles it, and ends the others
+            places = {pool.submit(function, task): place for place, task in enumerate(tasks)}
+        for future in as_completed(places):
+            yield places[future], future.result()
+        pool.shutdown()
+    except BrokenProcessPool as error:
+        raise SimulatorError("a worker process was killed, perhaps for want of memory: try fewer --processes") from error
+    except BaseException:
+        _end(pool)
+        raise
+
+
+def _end(pool: ProcessPoolExecutor) -> None:
+    """End the pool's processes in the middle of what they do: nobody wants its result."""
+    own = list((pool._processes or {}).values())
+    pool.shutdown(wait=False, cancel_futures=True)
+    for process in own:
+        process.terminate()
+
+
+def _on_cluster(function: Callable[[Task], Result], tasks: Sequence[Task], address: str) -> Iterator[tuple[int, Result]]:
+    import distributed
+
+    as_completed: Any = distributed.as_completed  # it has no types
+    client = _connected(distributed, address)
+    try:
+        # Every call is work of its own, also where another sweep asked the same: results never come from a cluster's memory.
+        futures = client.map(function, list(tasks), pure=False)
+        places = {future.key: place for place, future in enumerate(futures)}
+        for future in as_completed(futures, loop=client.loop):
+            yield places[future.key], _result_of(future, address)
+    finally:
+        client.close()
+
+
+def _connected(distributed: Any, address: str) -> Any:
+    try:
+        return distributed.Client(address, timeout=CONNECT_S, set_as_default=False)
+    except (OSError, ValueError, TimeoutError) as error:
+        raise SimulatorError(f"the Dask scheduler {address} does not answer: {_first_line(error)}") from error
+
+
+def _result_of(future: Any, address: str) -> Any:
+    import distributed
+
+    try:
+        return future.result()
+    except ModuleNotFoundError as error:
+        raise SimulatorError(
+            f"a worker of {address} lacks the Python package {error.name}: pip install 'lnetstat[analysis]' there"
+        ) from error
+    except (distributed.KilledWorker, distributed.CancelledError) as error:
+        raise SimulatorError(f"the Dask cluster {address} lost a worker again and again: {_first_line(error)}") from error
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), "") or type(error).__name__
