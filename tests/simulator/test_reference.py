@@ -1,7 +1,7 @@
 """The reference itself: traces worked out by hand from docs/simulator-model.md, and what must hold on any plan."""
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from reference import Kind, Run, simulate
 from reference.plans import plans
 from reference.simple import GNI, O2IB, ni, pings, plan
@@ -95,7 +95,14 @@ def test_a_plan_without_anything_to_do_ends_at_once() -> None:
     assert run.trace == []
 
 
-@settings(max_examples=120, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=120,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    phases=(Phase.generate, Phase.shrink),
+    suppress_health_check=list(HealthCheck),
+)
 @given(plans())
 def test_the_kernels_assertions_hold_at_every_event_and_every_credit_comes_back(group: Plan) -> None:
     simulate(group, debug=True, drain=True)

@@ -228,8 +228,9 @@ class Run(Lnet):
                     self.issue(job, stripe)
 
     def on_think(self, what: tuple[Job, int]) -> None:
-        """A process thought long enough."""
-        self.issue(*what)
+        """A process thought long enough; meanwhile another of its RPCs may have been the last."""
+        if what[0].more:
+            self.issue(*what)
 
     def issue(self, job: Job, stripe: int) -> None:
         """A process sends its next RPC."""
