@@ -12,6 +12,8 @@ IMPORTS_MAX = 50_000_000
 ENTRIES_MAX = 20_000_000
 GROUP_NODES_MAX = 1_000_000
 TRUTH_BINS_MAX = 20_000_000
+SAMPLES_MAX = 10_000_000
+IN_FLIGHT_MAX = 20_000_000
 
 
 def check(settings: Settings) -> None:
@@ -57,6 +59,9 @@ def _sizes(settings: Settings) -> None:
         raise settings.error(
             "groups", f"expected at most {GROUP_NODES_MAX // (routers + servers)} with so many routers and servers in each"
         )
+    samples = settings.number("run.duration") // settings.number("run.sample")
+    if samples > SAMPLES_MAX:
+        raise settings.error("run.sample", f"{samples} samples: expected at most {SAMPLES_MAX}")
     bins = settings.number("run.duration") // settings.number("run.bin") * servers
     if bins > TRUTH_BINS_MAX:
         raise settings.error("run.bin", f"{bins} bins of ground truth: expected at most {TRUTH_BINS_MAX}; set a longer run.bin")
@@ -99,6 +104,11 @@ def _io(settings: Settings) -> None:
             raise settings.error(name, f"{free} processes fit on {clients} clients ({per} per client, from client {first} on)")
         if settings.number(f"{block}stripes") > targets:
             raise settings.error(f"{block}stripes", f"expected at most {targets}, the targets of a group")
+        in_flight = settings.number(f"{block}processes") * settings.number(f"{block}stripes") * settings.number(f"{block}window")
+        if in_flight > IN_FLIGHT_MAX:
+            raise settings.error(
+                f"{block}window", f"{in_flight} RPCs in flight (processes x stripes x window): expected at most {IN_FLIGHT_MAX}"
+            )
         if settings.is_given(f"{block}size") and settings.is_given(f"{block}rpcs"):
             raise settings.error(f"{block}rpcs", f"give {block}size or {block}rpcs, not both")
         if settings.is_given(f"{block}size") and settings.text(f"{block}kind") == "small":

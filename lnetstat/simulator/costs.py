@@ -10,6 +10,10 @@ from typing import NamedTuple
 CREDIT_RETURN_NS = 2_300_000  # from a server's receive until its wire credit can go back: wake-ups, batching
 SERVER_RECEIVE_NS = 8_000  # a server receives, matches and copies one message
 
+PING_NS = 40_000  # an ost thread serves a ping
+SMALL_NS = 60_000  # and a small RPC
+DISK_NS = 700_000  # a server's disks read or write 1 MiB, one RPC after another: 1.43 GiB/s
+
 
 class Cost(NamedTuple):
     """What one bulk RPC's data costs: a time, or a rate that the size is divided by. One of the two is None."""

@@ -3,7 +3,7 @@
 import enum
 from typing import NamedTuple
 
-from lnetstat.simulator.costs import CREDIT_RETURN_NS, NODE_COSTS, Cost
+from lnetstat.simulator.costs import CREDIT_RETURN_NS, DISK_NS, NODE_COSTS, PING_NS, SMALL_NS, Cost
 from lnetstat.simulator.units import shown_size, shown_time
 
 Value = int | float | str | Cost | tuple[str, ...]
@@ -11,7 +11,7 @@ Value = int | float | str | Cost | tuple[str, ...]
 RELEASES = ("1.8", "2.5", "2.12", "2.16")
 LNDS = ("gni", "o2ib", "tcp")
 BLOCKS = ("io", "faults")  # written [[io]]: any number of them, named io.0, io.1, … in --set and in messages
-US, MS, S, MIN, HOUR, DAY = 10**3, 10**6, 10**9, 60 * 10**9, 3600 * 10**9, 86400 * 10**9
+MS, S, MIN, HOUR, DAY = 10**6, 10**9, 60 * 10**9, 3600 * 10**9, 86400 * 10**9
 START_NS = 1_335_830_400 * S  # 2012-05-01T00:00:00Z, a multiple of 75 s
 
 
@@ -239,10 +239,10 @@ _COSTS = (
     _time(
         "costs.routers.gni.eager", NODE_COSTS["routers", "gni"].eager_ns, 0, MIN, "more, where no buffer or credit is free (eager receive)"
     ),
-    _time("costs.ping", 40 * US, 0, MIN, "an ost thread serves a ping"),
-    _time("costs.small", 60 * US, 0, MIN, "an ost thread serves a small RPC"),
-    _cost("costs.disk_write", 700 * US, "a server's disks write the data of one RPC"),
-    _cost("costs.disk_read", 700 * US, "a server's disks read the data of one RPC"),
+    _time("costs.ping", PING_NS, 0, MIN, "an ost thread serves a ping"),
+    _time("costs.small", SMALL_NS, 0, MIN, "an ost thread serves a small RPC"),
+    _cost("costs.disk_write", DISK_NS, "a server's disks write the data of one RPC"),
+    _cost("costs.disk_read", DISK_NS, "a server's disks read the data of one RPC"),
     _time("costs.credit_return_server", CREDIT_RETURN_NS, 0, MIN, "o2ib: from a server's receive until the wire credit can go back"),
     _time("costs.credit_return_router", 0, 0, MIN, "the same at a router"),
     Key("costs.service_jitter", Kind.SHARE, 0.1, "service times vary by up to this share, up and down", 0, 1),

@@ -65,12 +65,15 @@ def _driver(settings: Settings, role: str, lnd: str, held: Held, window: Window 
 
 
 def remarks(settings: Settings) -> tuple[str, ...]:
-    """Return notes about what is rounded: obd_timeout and ping_interval are whole seconds, a process issues whole RPCs."""
+    """Return notes about what no node of that release does, and what is rounded: intervals to seconds, sizes to RPCs."""
     said = []
     interval_ns, modern = settings.number("pings.interval"), settings.text("release") == "2.16"
     shown_ns, name = (interval_ns, "ping_interval") if modern else (4 * interval_ns, "timeout")
     if shown_ns % S:
         said.append(f"pings.interval={shown_time(interval_ns)}: {name} has whole seconds and says {_seconds(shown_ns)}")
+    policy, release = policy_of(settings), settings.text("release")
+    if policy == "aligned-jiffies" and release != "1.8":
+        said.append(f"pings.policy=aligned-jiffies: only Lustre 1.8 aligns pings; {release} itself does idle-offset")
     bulk = settings.number("messages.bulk")
     for block in settings.blocks("io"):
         if settings.is_given(f"{block}size") and settings.number(f"{block}size") % bulk:

@@ -30,7 +30,7 @@ def flat(tree: Mapping[str, object], origin: str, prefix: str = "") -> dict[str,
     leaves: dict[str, Given] = {}
     for name, value in tree.items():
         path = f"{prefix}{name}"
-        if isinstance(value, dict):
+        if isinstance(value, dict) and (value or is_section(path)):
             leaves |= flat(value, origin, f"{path}.")
         elif isinstance(value, list) and path in BLOCKS and value and all(isinstance(item, dict) for item in value):
             for number, item in enumerate(value):
@@ -51,6 +51,11 @@ def without_blocks(given: Mapping[str, Given], prefixes: tuple[str, ...]) -> dic
     return {name: value for name, value in given.items() if not prefixes or not name.startswith(prefixes)}
 
 
+def is_section(name: str) -> bool:
+    """True where known keys stand below the name."""
+    return any(known.startswith(f"{name}.") for known in KEYS)
+
+
 def is_no_blocks(name: str, given: Given) -> bool:
     """True for io = []: the blocks of the base are not wanted."""
     return name in BLOCKS and given.value == []
@@ -67,7 +72,7 @@ def from_option(name: str, text: str) -> Given:
     key = key_of(name)
     try:
         value = tomllib.loads(f"value = {text}")["value"] if "\n" not in text and text.strip() else text
-    except ValueError:
+    except (ValueError, RecursionError):
         value = text.strip()
     if key and key.kind in (Kind.WORD, Kind.TEXT) and not isinstance(value, str):
         value = text.strip()  # release=2.16 is a word
@@ -190,7 +195,7 @@ def _key(name: str) -> Key:
 
 def _unknown(name: str) -> str:
     """Say what is wrong with an unknown name, and the known one that is nearest."""
-    if any(known.startswith(f"{name}.") for known in KEYS):
+    if is_section(name):
         return f"is a section: write [[{name}]]" if name in BLOCKS else f"is a section: write [{name}] and its keys below"
     first, _, rest = name.partition(".")
     if first in BLOCKS and not _BLOCK.fullmatch(name):
