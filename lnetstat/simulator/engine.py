@@ -20,6 +20,7 @@ from lnetstat.simulator.views import (
     nis_view,
     node_counts,
     peers_view,
+    rpcs_done,
     services_view,
     truth_of,
 )
@@ -49,7 +50,7 @@ class Engine:
         self.compiled = _numba_is_here() if compiled is None else compiled
         memory, self._places = build.build(plan)
         events = build.first_events(memory, plan, self._places)
-        memory = build.more_messages(memory, build.FIRST_MESSAGES + int(memory[MARGIN]))
+        memory = build.more_messages(memory, build.first_message_count(plan))
         self._room = max(build.FIRST_EVENTS, 2 * len(events)) + int(memory[MARGIN])
         heap = np.zeros(self._room * EVENT, dtype=np.int64)
         trace_memory = np.zeros(TRACE_ROOM if trace else 0, dtype=np.int64)
@@ -132,6 +133,10 @@ class Engine:
     def services(self, server_node: int) -> ServicesView:
         """The statistics of a server's ost and ost_io."""
         return services_view(self.memory(), self._places, self.plan, server_node)
+
+    def rpcs_done(self) -> Array:
+        """How many RPCs each process has finished: truth().done at less cost."""
+        return rpcs_done(self.memory(), self._places, self.plan)
 
     def truth(self) -> Truth:
         """What really happened: bandwidth and pings by time, credits wanted, waits."""

@@ -207,18 +207,23 @@ def _counter(m: Array, at: int) -> Counter:
     return Counter(*(int(value) for value in m[at : at + COUNTER]))
 
 
+def rpcs_done(m: Array, places: Places, plan: Plan) -> Array:
+    """How many RPCs each process has finished."""
+    processes = m[places.processes : places.processes + len(plan.processes) * PROCESS].reshape(-1, PROCESS)
+    return processes[:, P_DONE].copy()
+
+
 def truth_of(m: Array, places: Places, plan: Plan) -> Truth:
     """What really happened so far."""
     bins, servers = places.bins, plan.servers
     bulk = m[places.bulk_bins : places.bulk_bins + servers * bins].reshape(servers, bins)
     pings = m[places.ping_bins : places.ping_bins + servers * bins].reshape(servers, bins)
-    processes = m[places.processes : places.processes + len(plan.processes) * PROCESS].reshape(-1, PROCESS)
     first = plan.clients + plan.routers
     return Truth(
         bin_ns=plan.bin_ns,
         bytes=bulk * plan.bulk_bytes,
         pings=pings.copy(),
-        done=processes[:, P_DONE].copy(),
+        done=rpcs_done(m, places, plan),
         pings_sent=m[places.pings_sent : places.pings_sent + servers].copy(),
         pings_by_router=m[places.pings_routed : places.pings_routed + plan.routers].copy(),
         entries=_entry_shortages(m, places, plan),
@@ -239,9 +244,8 @@ def _entry_shortages(m: Array, places: Places, plan: Plan) -> list[dict[str, int
     for node in range(plan.clients, plan.clients + plan.routers + plan.servers):
         rows = entries_of(m, places, plan, node)
         remote = m[m[m[rows[:, OTHER] + NI_OF] + NI_NODE] + NODE_INDEX]
-        for row, other in zip(rows, remote, strict=True):
-            if int(other) < plan.clients and plan.routers:
-                continue
+        chosen = remote >= (plan.clients if plan.routers else 0)  # before the loop: a router has an entry for every client
+        for row, other in zip(rows[chosen], remote[chosen], strict=True):
             connection = m[int(row[CONNECTION_OF]) : int(row[CONNECTION_OF]) + CONNECTION]
             found.append(
                 {

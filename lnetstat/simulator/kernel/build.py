@@ -10,7 +10,8 @@ from lnetstat.simulator.kernel.layout import *
 from lnetstat.simulator.plan import Net, Ni, Plan, Service
 
 Array = npt.NDArray[np.int64]
-FIRST_MESSAGES = 4096
+FIRST_MESSAGES = 64
+FIRST_MESSAGES_MAX = 1 << 19
 FIRST_EVENTS = 4096
 
 
@@ -357,6 +358,13 @@ def first_events(m: Array, plan: Plan, places: Places) -> list[tuple[int, int, i
         events.append((fault.time_ns, FAULT, places.faults + number * FAULT_SIZE))
     m[SEQUENCE] = len(events)
     return sorted((time, sequence, kind, number) for sequence, (time, kind, number) in enumerate(events))
+
+
+def first_message_count(plan: Plan) -> int:
+    """How many messages a run begins with: a flood's, so that the memory need not be copied in the midst of it."""
+    imports = plan.targets * plan.pings.mounts
+    in_flight = sum(process.window * process.stripes for process in plan.processes)
+    return min(FIRST_MESSAGES + plan.clients * imports + in_flight, FIRST_MESSAGES_MAX) + imports + in_flight + 64
 
 
 def more_messages(m: Array, count: int) -> Array:
