@@ -118,7 +118,7 @@ class Follower:
 
     def rpcs_done(self) -> Iterator[tuple[int, int, int]]:
         """Yield (process, RPCs done, bytes that they moved) of every I/O process."""
-        for number, (process, done) in enumerate(zip(self.plan.processes, self.engine.truth().done.tolist(), strict=True)):
+        for number, (process, done) in enumerate(zip(self.plan.processes, self.engine.rpcs_done().tolist(), strict=True)):
             yield number, done, done * self.plan.bulk_bytes if process.kind in (WRITE, READ) else 0
 
     def _busy_ns(self, node: int) -> tuple[int, int]:
