@@ -1,6 +1,6 @@
 """One group of the paper, 4 routers to 3 servers with 4 targets each, of any size: what the speed of the simulator is measured on.
 
-Costs are the feasibility settings of the tuned row of docs/simulator.md.
+Costs are assumptions of the right size (preset petascale has the calibrated ones).
 """
 
 import random
