@@ -67,7 +67,7 @@ def test_no_times(text: str) -> None:
 
 
 def test_sizes_and_rates_tell_decimal_from_binary() -> None:
-    assert (size_bytes("1 MiB"), size_bytes("1 MB"), size_bytes("200 B")) == (2**20, 10**6, 200)
+    assert (size_bytes("1 MiB"), size_bytes("1 MB"), size_bytes("1 kB"), size_bytes("200 B")) == (2**20, 10**6, 1000, 200)
     assert (rate_bytes_per_s("3.2 GB/s"), rate_bytes_per_s("10 Gbit/s")) == (3_200_000_000, 1_250_000_000)
 
 
@@ -112,6 +112,12 @@ def test_blocks_follow_one_another_on_clients_and_stripes_on_targets(tmp_path: P
     assert [process.client for process in processes] == [0, 1, 2, 3, 4, 4, 5, 5, 6]
     assert [process.first_target for process in processes[4:8]] == [0, 3, 6, 1]
     assert [process.total for process in processes[4:]] == [10, 10, 10, 10, 7]
+
+
+def test_groups_load_different_clients(tmp_path: Path) -> None:
+    scenario = scenario_of(tmp_path, "groups = 3\n" + SMALL_SYSTEM)
+    clients = [[process.client for process in scenario.plan(group).processes] for group in range(3)]
+    assert clients == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 0, 1]]
 
 
 def test_sizes_are_whole_rpcs_and_say_so(tmp_path: Path) -> None:
@@ -205,6 +211,14 @@ def test_names_are_valid_and_unique_at_petascale() -> None:
     assert all(is_nid(nid) for nid in nids)
     assert scenario.observe == ("rtr-g001-01", "oss-g001-01")
     assert (scenario.observed(0), scenario.observed(1)) == ((25_000, 25_004), ())
+
+
+def test_numbered_nids_are_unique_on_both_networks(tmp_path: Path) -> None:
+    text = "groups = 2\n" + SMALL_SYSTEM + '[routers]\ncount = 3\n[network.client]\nlnd = "gni"\n[network.server]\nlnd = "gni"\n'
+    scenario = scenario_of(tmp_path, text)
+    nids = {nid for group in (0, 1) for node in scenario.nids(group) for nid in node}
+    assert len(nids) == 10 + 2 * (3 * 2 + 2)
+    assert {nid.partition("@")[2] for nid in nids} == {"gni", "gni1"}
 
 
 def test_rails_and_ipv6(tmp_path: Path) -> None:

@@ -88,6 +88,8 @@ def test_another_block_can_be_added_but_not_beyond_a_gap(tmp_path: Path) -> None
     ("text", "said"),
     [
         ("[routers]\ncount = -3\n", "own.toml: key 'routers.count': -3: expected 0 to 1000"),
+        ("[routers]\ncount = 1001\n", "own.toml: key 'routers.count': 1001: expected 0 to 1000"),
+        ('[pings]\nfirst = "2 d"\n', "own.toml: key 'pings.first': '2 d': expected 0 s to 1 d"),
         ("[routers]\ncuont = 3\n", "own.toml: key 'routers.cuont' is unknown; did you mean 'routers.count'?"),
         ("[routers]\ncount = 2.5\n", "own.toml: key 'routers.count': 2.5: expected a whole number, 0 to 1000"),
         ("[routers]\ncount = true\n", "own.toml: key 'routers.count': true: expected a whole number, 0 to 1000"),
