@@ -3,7 +3,7 @@
 import enum
 from typing import NamedTuple
 
-from lnetstat.simulator.costs import CREDIT_RETURN_NS, DISK_NS, NODE_COSTS, PING_NS, SMALL_NS, Cost
+from lnetstat.simulator.costs import CREDIT_RETURN_NS, DISK_NS, NODE_COSTS, PING_NS, SMALL_NS, WIRE_NS, Cost
 from lnetstat.simulator.units import shown_size, shown_time
 
 Value = int | float | str | Cost | tuple[str, ...]
@@ -84,11 +84,13 @@ _GENERAL = (
     Key("observe.hosts", Kind.NAMES, None, "nodes whose text is written", otherwise="first router (else first client) and first server"),
 )
 
+WIRE_TEXT = ", ".join(f"{lnd} {shown_time(wire_ns)}" for lnd, wire_ns in WIRE_NS.items())
+
 _NETWORK = (
     _word("network.client.lnd", "gni", LNDS, "driver between clients and routers; without routers: between clients and servers"),
     _word("network.server.lnd", "o2ib", LNDS, "driver between routers and servers"),
     *(
-        _time(f"network.{side}.wire", None, 0, S, "a message's way from the sender's interface to the receiver", "by driver")
+        _time(f"network.{side}.wire", None, 0, S, "a message's way from one interface to the other", WIRE_TEXT)
         for side in ("client", "server")
     ),
     Key("network.ipv6", Kind.FLAG, None, "NIDs of tcp are IPv6 addresses (2.16)", otherwise="true on 2.16"),

@@ -53,20 +53,22 @@ def is_rate(text: str) -> bool:
 
 
 def shown_time(ns: int) -> str:
-    """Return nanoseconds in the largest unit that keeps the number whole: "75 s", "2300 us"; the inverse of time_ns."""
-    return _shown(ns, ("d", "h", "min", "s", "ms", "us"), NS, "ns")
+    """Return nanoseconds in the largest unit that needs one decimal at most: "75 s", "2.3 ms"; the inverse of time_ns."""
+    if ns == 0:
+        return "0 s"
+    whole = next((unit for unit in ("d", "h", "min") if ns % NS[unit] == 0), None)
+    return f"{ns // NS[whole]} {whole}" if whole else _shown(ns, ("s", "ms", "us"), NS, "ns")
 
 
 def shown_size(size: int) -> str:
-    """Return bytes in the largest binary unit that keeps the number whole: "1 MiB", "200 B"; the inverse of size_bytes."""
+    """Return bytes in the largest binary unit that needs one decimal at most: "1 MiB", "200 B"; the inverse of size_bytes."""
     return _shown(size, ("TiB", "GiB", "MiB", "KiB"), BYTES, "B")
 
 
 def _shown(number: int, units: tuple[str, ...], sizes: dict[str, int], smallest: str) -> str:
-    unit = next((unit for unit in units if number and number % sizes[unit] == 0), smallest)
-    if number == 0 and smallest == "ns":
-        return "0 s"
-    return f"{number // sizes[unit]} {unit}"
+    unit = next((unit for unit in units if number >= sizes[unit] and number * 10 % sizes[unit] == 0), smallest)
+    whole, tenths = divmod(number * 10 // sizes[unit], 10)
+    return f"{whole}.{tenths} {unit}" if tenths else f"{whole} {unit}"
 
 
 def _whole(text: str, units: dict[str, Fraction], expected: str) -> int:

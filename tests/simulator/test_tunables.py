@@ -152,4 +152,4 @@ def test_ping_interval_is_its_own_parameter_from_2_16_on() -> None:
     assert load_scenario("real-pings").tunables(0)["ping_interval"] == "15"
     scenario = load_scenario("paper-untuned", {"pings.interval": "12.9 s", "pings.first": "1 s"})
     assert scenario.tunables(0)["timeout"] == "52"
-    assert scenario.notes == ("pings.interval=12900 ms: timeout has whole seconds and says 52",)
+    assert scenario.notes == ("pings.interval=12.9 s: timeout has whole seconds and says 52",)
