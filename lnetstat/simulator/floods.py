@@ -2,7 +2,8 @@
 
 A *round* of pings lasts from the first ping sent until the last one served. It is a *flood* where at least a tenth of the interval is quiet
 after it; pings that come all the time are *steady*. The *span* is made of whole periods only: from the first flood's begin to the last one
-whose interval is complete. *Base* is the median rate of windows of about a second within the span and outside floods.
+whose interval is complete. *Base* is the usual rate of windows of about a second within the span and outside floods: the mean
+of those near their median.
 """
 
 from typing import NamedTuple
@@ -14,6 +15,7 @@ from lnetstat.simulator.follow import GroupTruth
 
 NS = 1_000_000_000
 QUIET_SHARE = 0.1
+NEAR_SHARE = 0.05
 RECOVERED_SHARE = 0.02  # missing: less is the jitter of the disks
 WINDOW_NS = NS
 WINDOWS_PER_INTERVAL = 60  # a window is never longer than this part of the ping interval
@@ -108,23 +110,32 @@ def lost(truth: GroupTruth, found: Rounds, servers: slice = slice(None)) -> Lost
     amounts, pings = truth.bytes[servers].sum(axis=0), truth.pings[servers].sum(axis=0)
     cut = windows(truth, found, amounts, pings)
     rates = cut.bytes / cut.length_ns * NS
-    if not cut.quiet.any() or not float(np.median(rates[cut.quiet])) > 0:
+    base = _base(rates[cut.quiet])
+    if base is None:
         return Lost(None, None, None, (), None, None, None)
-    base = float(np.median(rates[cut.quiet]))
     edges = np.array(found.edges) // truth.plan.bin_ns
     in_bins = np.diff(edges) * truth.plan.bin_ns
     passed = np.add.reduceat(amounts[: edges[-1]], edges[:-1]) if edges[-1] > edges[0] else np.zeros(0)
     dead_ns = in_bins - passed / base * NS
     shares = 1 - rates / base
+    net = float(dead_ns.sum() / in_bins.sum())
+    missing = np.clip(shares[_until_recovered(cut, shares)], 0, None)
     return Lost(
         base,
-        float(dead_ns.sum() / in_bins.sum()),
-        float(np.clip(shares[_until_recovered(cut, shares)], 0, None).sum() / rates.size),
+        net,
+        max(net, float(missing.sum() / rates.size)),
         tuple(round(each) for each in dead_ns) if found.floods else (),
         float(rates.min() / base),
         float(rates[cut.flooded].mean() / base) if cut.flooded.any() else None,
         _correlation(cut.pings, cut.bytes),
     )
+
+
+def _base(quiet: Floats) -> float | None:
+    """Return the mean of the rates near their median, which alone would be a whole number of RPCs; None where there is none above 0."""
+    median = float(np.median(quiet)) if quiet.size else 0.0
+    near = np.abs(quiet - median) <= NEAR_SHARE * median
+    return float(quiet[near].mean()) if median > 0 else None
 
 
 def _until_recovered(cut: Windows, shares: Floats) -> NDArray[np.bool_]:
