@@ -138,7 +138,8 @@ def _processes(settings: Settings, clients: int, targets: int, group: int) -> tu
     processes = []
     for block, (first, _) in zip(settings.blocks("io"), placed, strict=True):
         stripes, per_client = settings.number(f"{block}stripes"), settings.number(f"{block}per_client")
-        for number in range(settings.number(f"{block}processes")):
+        count, spread_ns = settings.number(f"{block}processes"), settings.number(f"{block}start_spread")
+        for number in range(count):
             processes.append(
                 Process(
                     client=(first + shift + number // per_client) % clients,
@@ -148,7 +149,7 @@ def _processes(settings: Settings, clients: int, targets: int, group: int) -> tu
                     window=settings.number(f"{block}window"),
                     total=rpcs_of(settings, block),
                     think_ns=settings.number(f"{block}think"),
-                    start_ns=settings.number(f"{block}start"),
+                    start_ns=settings.number(f"{block}start") + spread_ns * number // count,
                 )
             )
     return tuple(processes)

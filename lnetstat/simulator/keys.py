@@ -174,7 +174,8 @@ _IO = (
     _size("io.N.size", None, 1, 2**60, "data of one process, in whole RPCs", "until the end"),
     _count("io.N.rpcs", None, 1, 2**40, "RPCs of one process, instead of size", "until the end"),
     _time("io.N.think", 0, 0, HOUR, "pause between the end of an RPC and the next"),
-    _time("io.N.start", 0, 0, 30 * DAY, "when the processes begin"),
+    _time("io.N.start", 0, 0, 30 * DAY, "when the first process begins"),
+    _time("io.N.start_spread", 0, 0, DAY, "the others follow evenly over this time; 0 s: all begin at once"),
 )
 
 _FAULTS = (

@@ -114,6 +114,13 @@ def test_blocks_follow_one_another_on_clients_and_stripes_on_targets(tmp_path: P
     assert [process.total for process in processes[4:]] == [10, 10, 10, 10, 7]
 
 
+def test_processes_begin_together_or_evenly_one_after_another(tmp_path: Path) -> None:
+    text = SMALL_SYSTEM + 'start = "1 s"\n'
+    assert [each.start_ns for each in scenario_of(tmp_path, text).plan(0).processes] == [S] * 4
+    processes = scenario_of(tmp_path, text + 'start_spread = "2 s"\n').plan(0).processes
+    assert [each.start_ns for each in processes] == [S, S + S // 2, 2 * S, 2 * S + S // 2]
+
+
 def test_groups_load_different_clients(tmp_path: Path) -> None:
     scenario = scenario_of(tmp_path, "groups = 3\n" + SMALL_SYSTEM)
     clients = [[process.client for process in scenario.plan(group).processes] for group in range(3)]
