@@ -5,7 +5,7 @@ from hypothesis.strategies import DrawFn
 
 from lnetstat.simulator.plan import ONE, READ, SMALL, WRITE, Fault, Health, Net, Ni, Pings, Plan, Process, Service
 
-PINGS_AT_MOST = 60
+PINGED_AT_MOST = 40  # imports; each is pinged up to four times
 CLIENTS_WITHOUT_ROUTERS_AT_MOST = 4
 STEPS_OF_A_RUN = 20  # things that repeat for ever (thinking, recovery, resending) come at most so often
 
@@ -124,8 +124,9 @@ def ping_plans(draw: DrawFn, clients: int, targets: int) -> Pings:
     mounts = draw(st.integers(1, 2))
     interval = draw(st.sampled_from([10_000, 50_000, 123_457, 1_000_000]))
     imports = clients * targets * mounts
-    pinged = min(imports, PINGS_AT_MOST // 3)
-    some = draw(st.lists(st.one_of(st.just(-1), st.just(0), st.just(5_000), st.integers(0, interval)), max_size=pinged))
+    pinged = draw(st.integers(0, min(imports, PINGED_AT_MOST)))
+    first = st.one_of(st.just(-1), st.just(0), st.just(5_000), st.integers(0, interval))
+    some = draw(st.lists(first, min_size=pinged, max_size=pinged))
     return Pings(
         interval_ns=interval,
         aligned=draw(st.booleans()),
