@@ -120,7 +120,7 @@ def _queue_program() -> Callable[..., int]:
     import numba
     import numpy
 
-    from lnetstat.simulator.kernel import compiled, events, layout
+    from lnetstat.simulator.kernel import jit, events, layout
 
     names = {name: value for name, value in vars(layout).items() if isinstance(value, int)}
     names.update(compiled.compile_functions((events,)))

@@ -1,1 +1,1 @@
-"""Message-exact LNet: clients, routers and servers that take and give back credits as the kernel does. docs/simulator-model.md has the rules."""
+"""Message-exact LNet: clients, routers and servers that take and give back credits as the kernel does (docs/simulator-model.md)."""

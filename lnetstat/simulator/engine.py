@@ -1,12 +1,12 @@
 """Run a plan: the group's state at any simulated time, message by message."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from lnetstat.errors import SimulatorError
-from lnetstat.simulator.kernel import build, checks, compiled, loop
+from lnetstat.simulator.kernel import beginning, build, checks, jit, loop
 from lnetstat.simulator.kernel.layout import *
 from lnetstat.simulator.plan import Plan
 from lnetstat.simulator.views import (
@@ -26,6 +26,7 @@ from lnetstat.simulator.views import (
 )
 
 Array = npt.NDArray[np.int64]
+FIRST_EVENTS = 4096
 TRACE_ROOM = 3 * 65_536
 
 
@@ -44,24 +45,24 @@ class Engine:
     """
 
     def __init__(self, plan: Plan, *, compiled: bool | None = None, trace: bool = False) -> None:
-        if compiled and not _numba_is_here():
+        if compiled and not jit.available():
             raise SimulatorError("numba is not installed: install lnetstat[analysis], or simulate without it (slower)")
         self.plan = plan
-        self.compiled = _numba_is_here() if compiled is None else compiled
-        memory, self._places = build.build(plan)
-        events = build.first_events(memory, plan, self._places)
-        memory = build.more_messages(memory, build.first_message_count(plan))
-        self._room = max(build.FIRST_EVENTS, 2 * len(events)) + int(memory[MARGIN])
+        self.compiled = jit.available() if compiled is None else compiled
+        margin = beginning.margin(plan)
+        memory, self._places = build.build(plan, beginning.message_count(plan) if self.compiled else margin)
+        memory[MARGIN] = margin
+        events = beginning.first_events(memory, plan, self._places)
+        self._room = max(FIRST_EVENTS, 2 * len(events) // EVENT) + margin
         heap = np.zeros(self._room * EVENT, dtype=np.int64)
+        heap[: len(events)] = events
         trace_memory = np.zeros(TRACE_ROOM if trace else 0, dtype=np.int64)
         memory[TRACE_SIZE] = len(trace_memory)
-        for time_ns, sequence, kind, number in events:
-            loop.push(memory, heap, RING_PINGER if kind == PINGER else NO_RING, time_ns, sequence, kind, number)
-        self._memory: Memory = memory if self.compiled else memory.tolist()
-        self._heap: Memory = heap if self.compiled else heap.tolist()
-        self._trace: Memory = trace_memory if self.compiled else trace_memory.tolist()
+        self._memory: Any = memory if self.compiled else memory.tolist()
+        self._heap: Any = heap if self.compiled else heap.tolist()
+        self._trace: Any = trace_memory if self.compiled else trace_memory.tolist()
         self._copy: Array | None = None
-        self._advance = compiled_advance() if self.compiled else loop.advance
+        self._advance = jit.advance() if self.compiled else loop.advance
 
     @property
     def now_ns(self) -> int:
@@ -99,7 +100,7 @@ class Engine:
         if outcome == MORE_MESSAGES:
             memory = self.memory()
             room = (len(memory) - self._places.messages) // MESSAGE
-            memory = build.more_messages(memory, max(room, int(memory[MARGIN])))
+            memory = beginning.more_messages(memory, max(room, int(memory[MARGIN])))
             self._memory, self._copy = memory if self.compiled else memory.tolist(), None
         elif outcome == MORE_EVENTS:
             self._heap = _longer(self._heap, self._room * EVENT)
@@ -147,16 +148,7 @@ class Engine:
         checks.check(self.memory(), self._places, self.plan)
 
 
-def compiled_advance() -> "compiled.Callable[..., int]":
-    """The compiled loop."""
-    return compiled.advance()
-
-
-def _numba_is_here() -> bool:
-    return compiled.available()
-
-
-def _longer(array: Memory, by: int) -> Memory:
+def _longer(array: Any, by: int) -> Any:
     if isinstance(array, list):
         return array + [0] * by
-    return np.concatenate([array, np.zeros(by, dtype=np.int64)])  # type: ignore[return-value, call-overload]
+    return np.concatenate([array, np.zeros(by, dtype=np.int64)])

@@ -48,7 +48,7 @@ class BuffersView(NamedTuple):
 
     cpt: Array
     pool: Array
-    count: Array
+    count: Array  # type: ignore[assignment]  # tuple.count gives way
     credits: Array
     credits_min: Array
 
@@ -157,7 +157,11 @@ def nis_view(m: Array, places: Places, plan: Plan, node: int) -> NisView:
     """Columns of `nis`; refs count the NI's peers, as each keeps a reference, split over CPTs by the first."""
     cpts = 1 if node < plan.clients else plan.cpts
     router = m[places.nodes + node * NODE + NODE_ROLE] == ROUTER
-    kinds = [plan.router_client_ni, plan.router_server_ni] if router else [plan.client_ni if node < plan.clients else plan.server_ni] * plan.rails
+    kinds = (
+        [plan.router_client_ni, plan.router_server_ni]
+        if router
+        else [plan.client_ni if node < plan.clients else plan.server_ni] * plan.rails
+    )
     entries = entries_of(m, places, plan, node)
     rows = []
     for number, ni in enumerate(nis_of(m, places, plan, node)):
@@ -165,10 +169,9 @@ def nis_view(m: Array, places: Places, plan: Plan, node: int) -> NisView:
             queue = int(m[ni + NI_QUEUE]) + cpt * QUEUE
             out = int(m[queue + CREDITS_MAX] - m[queue + CREDITS])
             refs = 1 + int(np.count_nonzero(entries[:, NI_QUEUE_OF] == queue)) + max(out, 0)
-            rows.append(
-                (number, cpt, int(m[ni + UP]), refs, kinds[number].peer_credits, kinds[number].peer_buffer_credits)
-                + (int(m[queue + CREDITS_MAX]), int(m[queue + CREDITS]), int(m[queue + CREDITS_MIN]), int(m[ni + HEALTH]))
-            )
+            state = (int(m[ni + UP]), refs, kinds[number].peer_credits, kinds[number].peer_buffer_credits)
+            credits_left = (int(m[queue + CREDITS_MAX]), int(m[queue + CREDITS]), int(m[queue + CREDITS_MIN]))
+            rows.append((number, cpt, *state, *credits_left, int(m[ni + HEALTH])))
     return NisView(*np.array(rows, dtype=np.int64).T)
 
 
@@ -192,14 +195,17 @@ def node_counts(m: Array, places: Places, plan: Plan, node: int) -> NodeCounts:
 def services_view(m: Array, places: Places, plan: Plan, server_node: int) -> ServicesView:
     """Statistics of ost and ost_io."""
     first = int(m[places.nodes + server_node * NODE + SERVICES])
-    names: tuple[tuple[str, dict[str, int]], ...] = (("ost", {"obd_ping": PING, "small": SMALL}), ("ost_io", {"ost_write": WRITE, "ost_read": READ}))
+    names: tuple[tuple[str, dict[str, int]], ...] = (
+        ("ost", {"obd_ping": PING, "small": SMALL}),
+        ("ost_io", {"ost_write": WRITE, "ost_read": READ}),
+    )
     views = []
     for number, (name, kinds) in enumerate(names):
         at = first + number * SERVICE
         ops = {op: _counter(m, at + C_OPS + kind * COUNTER) for op, kind in kinds.items()}
-        counters = [_counter(m, at + field) for field in (C_WAITTIME, C_QDEPTH, C_ACTIVE, C_BUFS)]
-        state = [int(m[at + field]) for field in (THREADS_BUSY, WORK_COUNT, PORTAL_COUNT)]
-        views.append(ServiceView(name, *counters, ops, *state))
+        wait, depth, active, buffers = (_counter(m, at + field) for field in (C_WAITTIME, C_QDEPTH, C_ACTIVE, C_BUFS))
+        busy, queued, portal_queued = (int(m[at + field]) for field in (THREADS_BUSY, WORK_COUNT, PORTAL_COUNT))
+        views.append(ServiceView(name, wait, depth, active, buffers, ops, busy, queued, portal_queued))
     return views[0], views[1]
 
 
@@ -233,13 +239,13 @@ def truth_of(m: Array, places: Places, plan: Plan) -> Truth:
     )
 
 
-def _short_ns(m: Array, credits: int, short_ns: int, since_ns: int) -> int:
+def _short_ns(m: Array, left: int, short_ns: int, since_ns: int) -> int:
     """Time below zero, the present shortage included."""
-    return short_ns + (int(m[NOW]) - since_ns if credits < 0 else 0)
+    return short_ns + (int(m[NOW]) - since_ns if left < 0 else 0)
 
 
 def _entry_shortages(m: Array, places: Places, plan: Plan) -> list[dict[str, int]]:
-    """Entries between routers and servers: the most credits wanted at once, time short of them, how many messages waited and for how long."""
+    """Entries between routers and servers: most credits wanted at once, time short of them, how many messages waited, how long."""
     found = []
     for node in range(plan.clients, plan.clients + plan.routers + plan.servers):
         rows = entries_of(m, places, plan, node)
@@ -273,7 +279,8 @@ def _pool_shortages(m: Array, places: Places, plan: Plan) -> list[dict[str, int]
     rows = m[places.pools : places.pools + plan.routers * plan.cpts * 3 * QUEUE].reshape(-1, QUEUE)
     per_router = plan.cpts * 3
     return [
-        {"node": plan.clients + i // per_router, "cpt": i % per_router // 3, "pool": i % 3, **_queue_shortage(m, row)} for i, row in enumerate(rows)
+        {"node": plan.clients + i // per_router, "cpt": i % per_router // 3, "pool": i % 3, **_queue_shortage(m, row)}
+        for i, row in enumerate(rows)
     ]
 
 

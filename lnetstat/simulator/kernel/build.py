@@ -1,6 +1,5 @@
 """Lay out the memory of a group: every object of its plan, at rest."""
 
-
 from typing import NamedTuple
 
 import numpy as np
@@ -10,9 +9,6 @@ from lnetstat.simulator.kernel.layout import *
 from lnetstat.simulator.plan import Net, Ni, Plan, Service
 
 Array = npt.NDArray[np.int64]
-FIRST_MESSAGES = 64
-FIRST_MESSAGES_MAX = 1 << 19
-FIRST_EVENTS = 4096
 
 
 class Places(NamedTuple):
@@ -57,8 +53,8 @@ def aligned(words: int) -> Array:
     return whole[skip : skip + words]
 
 
-def build(plan: Plan) -> tuple[Array, Places]:
-    """Make the memory of a plan, without messages, and its first events in rings' and heap's order (see first_events)."""
+def build(plan: Plan, messages: int) -> tuple[Array, Places]:
+    """Make the memory of a plan, with room for `messages` messages; beginning.py adds the first events."""
     memory = _Memory()
     clients, routers, servers = plan.clients, plan.routers, plan.servers
     k = plan.rails
@@ -89,7 +85,7 @@ def build(plan: Plan) -> tuple[Array, Places]:
         import_next=memory.reserve(clients * imports),
         import_last=memory.reserve(clients * imports),
         bins=bins,
-        messages=memory.reserve(0),
+        messages=memory.reserve(messages * MESSAGE),
     )
     m = aligned(memory.size)
     for ring, (base, size) in enumerate(zip(rings, ring_sizes, strict=True)):
@@ -117,10 +113,8 @@ def _ring_sizes(clients: int) -> list[int]:
 
 
 def _fill_head(m: Array, plan: Plan, places: Places, jitter: tuple[int, int], imports: int) -> None:
-    window = max((process.window * process.stripes for process in plan.processes), default=0)
     values = {
         SEQUENCE: 0,
-        MARGIN: max(imports, window) + 64,
         CLIENTS: plan.clients,
         ROUTERS: plan.routers,
         SERVERS: plan.servers,
@@ -164,6 +158,8 @@ def _fill_head(m: Array, plan: Plan, places: Places, jitter: tuple[int, int], im
         PINGS_SENT: places.pings_sent,
         PINGS_ROUTED: places.pings_routed,
         HAS_FAULTS: int(bool(plan.faults)),
+        UNUSED_MESSAGE: places.messages,
+        FREE_COUNT: (len(m) - places.messages) // MESSAGE,
     }
     for field, value in values.items():
         m[field] = value
@@ -216,17 +212,19 @@ def _fill_nis(m: Array, plan: Plan, places: Places) -> None:
     nis[last:, NI_NODE] = places.nodes + (clients + routers + np.arange(servers * k) // k) * NODE
     _fill_ni(nis[:first], plan.client_ni, client_net, 0, (RING_CLIENT_SEND, RING_CLIENT_NET, NO_RING))
     _fill_ni(nis[first:last:2], plan.router_client_ni, client_net, plan.repost_router_ns, (NO_RING, RING_CLIENT_NET, RING_ROUTER_RECEIVE))
-    _fill_ni(nis[first + 1 : last : 2], plan.router_server_ni, server_net, plan.repost_router_ns, (NO_RING, RING_SERVER_NET, RING_ROUTER_RECEIVE))
+    _fill_ni(
+        nis[first + 1 : last : 2], plan.router_server_ni, server_net, plan.repost_router_ns, (NO_RING, RING_SERVER_NET, RING_ROUTER_RECEIVE)
+    )
     _fill_ni(nis[last:], plan.server_ni, server_net, plan.repost_server_ns, (NO_RING, server_ring, RING_SERVER_RECEIVE))
     queue_rows = queues[: (first + (count - first) * plan.cpts) * QUEUE].reshape(-1, QUEUE)
-    credits = np.empty(len(queue_rows), dtype=np.int64)
-    credits[:first] = plan.client_ni.credits
-    rest = credits[first:].reshape(-1, plan.cpts)
+    limits = np.empty(len(queue_rows), dtype=np.int64)
+    limits[:first] = plan.client_ni.credits
+    rest = limits[first:].reshape(-1, plan.cpts)
     rest[: 2 * routers : 2] = plan.router_client_ni.credits
     rest[1 : 2 * routers : 2] = plan.router_server_ni.credits
     rest[2 * routers :] = plan.server_ni.credits
     for field in (CREDITS, CREDITS_MIN, CREDITS_MAX):
-        queue_rows[:, field] = credits
+        queue_rows[:, field] = limits
 
 
 def _fill_ni(rows: Array, ni: Ni, net: Net, repost_ns: int, rings: tuple[int, int, int]) -> None:
@@ -294,7 +292,11 @@ def _ends(plan: Plan, per_client: int, per_server: int) -> tuple[Array, Array, A
     ni_router, ni_server = clients * k, clients * k + 2 * routers
     parts: list[tuple[Array, Array, Array]] = []
     if routers:
-        of_client = np.repeat(c, routers), np.tile(router_base + r * per_router, clients) + np.repeat(c, routers), clients + np.tile(r, clients)
+        of_client = (
+            np.repeat(c, routers),
+            np.tile(router_base + r * per_router, clients) + np.repeat(c, routers),
+            clients + np.tile(r, clients),
+        )
         parts.append(of_client)
         for router in range(routers):
             up = np.full(clients, ni_router + 2 * router), c * routers + router, c
@@ -341,42 +343,3 @@ def _fill_service(rows: Array, service: Service) -> None:
     rows[:, BUFFERS] = service.buffers
     rows[:, BUFFERS_MAX] = service.buffers_max
     rows[:, BUFFERS_GROUP] = service.buffers_group
-
-
-def first_events(m: Array, plan: Plan, places: Places) -> list[tuple[int, int, int, int]]:
-    """The events at the start, in the order of their (time, sequence): pingers, processes, faults. Counts the sequence numbers."""
-    imports = plan.targets * plan.pings.mounts
-    events: list[tuple[int, int, int]] = []
-    if plan.clients and imports:
-        following = np.asarray(plan.pings.first_ns, dtype=np.int64).reshape(plan.clients, imports)
-        earliest = np.where(following < 0, NEVER, following).min(axis=1)
-        for client in np.flatnonzero(earliest < NEVER):
-            events.append((int(earliest[client]), PINGER, places.nodes + int(client) * NODE))
-    for number, process in enumerate(plan.processes):
-        events.append((process.start_ns, START, places.processes + number * PROCESS))
-    for number, fault in enumerate(plan.faults):
-        events.append((fault.time_ns, FAULT, places.faults + number * FAULT_SIZE))
-    m[SEQUENCE] = len(events)
-    return sorted((time, sequence, kind, number) for sequence, (time, kind, number) in enumerate(events))
-
-
-def first_message_count(plan: Plan) -> int:
-    """How many messages a run begins with: a flood's, so that the memory need not be copied in the midst of it."""
-    imports = plan.targets * plan.pings.mounts
-    in_flight = sum(process.window * process.stripes for process in plan.processes)
-    return min(FIRST_MESSAGES + plan.clients * imports + in_flight, FIRST_MESSAGES_MAX) + imports + in_flight + 64
-
-
-def more_messages(m: Array, count: int) -> Array:
-    """Append `count` free messages to the memory."""
-    begin = (len(m) + LINE - 1) // LINE * LINE
-    grown = aligned(begin + count * MESSAGE)
-    grown[: len(m)] = m
-    addresses = begin + np.arange(count, dtype=np.int64) * MESSAGE
-    grown[addresses[:-1] + NEXT] = addresses[1:]
-    grown[addresses[-1] + NEXT] = grown[FREE_MESSAGE]
-    grown[FREE_MESSAGE] = begin
-    grown[FREE_COUNT] += count
-    return grown
-
-

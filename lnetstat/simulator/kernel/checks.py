@@ -50,7 +50,7 @@ def _check_wire(m: Array, places: Places, entries: Array) -> None:
 
 def _check_free(m: Array) -> None:
     """Every message is either free or some RPC's."""
-    free, address = 0, int(m[FREE_MESSAGE])
+    free, address = (len(m) - int(m[UNUSED_MESSAGE])) // MESSAGE, int(m[FREE_MESSAGE])
     while address:
         free += 1
         address = int(m[address + NEXT])
@@ -61,7 +61,7 @@ def _check_buffers(m: Array, places: Places, plan: Plan, entries: Array, awaitin
     """Identity I1: what a router's buffers hold is on its way to a peer, or still being copied in."""
     if not plan.routers:
         return
-    messages = m[places.messages :].reshape(-1, MESSAGE)
+    messages = m[places.messages : int(m[UNUSED_MESSAGE])].reshape(-1, MESSAGE)
     granted = ~np.isin(places.messages + np.arange(len(messages)) * MESSAGE, awaiting)
     coming = messages[granted & (messages[:, RX_ENTRY] != 0) & (messages[:, PHASE] != WHOLE)]
     sender = m[m[coming[:, TX_ENTRY] + NI_OF] + NI_NODE]

@@ -1,15 +1,19 @@
 """Clients: the pinger (ptlrpc/pinger.c) and I/O processes with their RPCs in flight."""
 
-from lnetstat.simulator.kernel.credits import *
 from lnetstat.simulator.kernel.events import *
 from lnetstat.simulator.kernel.layout import *
+from lnetstat.simulator.kernel.lnet import *
 from lnetstat.simulator.kernel.ptlrpc import *
 
 
 def new_rpc(m: Memory, kind: int, client: int, target: int, payload: int) -> int:
     """Make the message of a new RPC."""
     msg = m[FREE_MESSAGE]
-    m[FREE_MESSAGE] = m[msg + NEXT]
+    if msg != 0:
+        m[FREE_MESSAGE] = m[msg + NEXT]
+    else:
+        msg = m[UNUSED_MESSAGE]
+        m[UNUSED_MESSAGE] = msg + MESSAGE
     m[FREE_COUNT] -= 1
     m[msg + NEXT] = 0
     m[msg + KIND] = kind

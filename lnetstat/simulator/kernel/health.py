@@ -1,9 +1,9 @@
 """Multi-rail: interfaces that fail, health values, resends and recovery pings (lnet/lib-msg.c, lib-lnet.h)."""
 
 from lnetstat.simulator.kernel.client import *
-from lnetstat.simulator.kernel.credits import *
 from lnetstat.simulator.kernel.events import *
 from lnetstat.simulator.kernel.layout import *
+from lnetstat.simulator.kernel.lnet import *
 from lnetstat.simulator.kernel.o2ib import *
 
 

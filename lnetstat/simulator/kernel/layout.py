@@ -1,9 +1,14 @@
 """The fields of every object in the kernel's memory, and its codes."""
 
-from collections.abc import MutableSequence
-from typing import TypeAlias
+from typing import Protocol
 
-Memory: TypeAlias = MutableSequence[int]
+
+class Memory(Protocol):
+    """An int64 array, in compiled code its address, or a list of ints."""
+
+    def __getitem__(self, i: int, /) -> int: ...
+    def __setitem__(self, i: int, value: int, /) -> None: ...
+
 
 NEVER = 1 << 62
 
@@ -27,8 +32,8 @@ FINISHED, MORE_MESSAGES, MORE_EVENTS, MORE_TRACE = range(4)
 NOW = 1
 SEQUENCE = 2
 HEAP_COUNT = 3
-FREE_MESSAGE = 4
-FREE_COUNT = 5
+FREE_MESSAGE = 4  # a list of messages that were used and are free again
+FREE_COUNT = 5  # of those and of those never used
 MARGIN = 6  # messages and events that one event may need at most
 SERIAL = 7
 CLIENTS = 8
@@ -77,6 +82,7 @@ TRACE_SIZE = 50
 TRACE_COUNT = 51
 EVENT_COUNT = 52
 HAS_FAULTS = 54
+UNUSED_MESSAGE = 55  # the first that was never used
 MESSAGE_COUNT = 53  # LNet messages completed
 HEAD = 64
 
@@ -91,7 +97,9 @@ RING_LAST = 6  # time of the last event
 RING_LAST_SEQ = 7
 RING = 8
 RINGS_AT = HEAD
-RING_PINGER, RING_REPOST, RING_SERVED, RING_CLIENT_NET, RING_SERVER_NET, RING_CLIENT_SEND, RING_ROUTER_RECEIVE, RING_SERVER_RECEIVE = range(8)
+RING_PINGER, RING_REPOST, RING_SERVED, RING_CLIENT_NET, RING_SERVER_NET, RING_CLIENT_SEND, RING_ROUTER_RECEIVE, RING_SERVER_RECEIVE = range(
+    8
+)
 RINGS = 8
 NO_RING = -1
 EVENT = 4  # time, sequence, kind, number

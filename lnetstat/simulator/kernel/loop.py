@@ -1,10 +1,10 @@
 """The loop: the earliest event, its handler, and so on until a time."""
 
 from lnetstat.simulator.kernel.client import *
-from lnetstat.simulator.kernel.credits import *
 from lnetstat.simulator.kernel.events import *
 from lnetstat.simulator.kernel.health import *
 from lnetstat.simulator.kernel.layout import *
+from lnetstat.simulator.kernel.lnet import *
 from lnetstat.simulator.kernel.o2ib import *
 from lnetstat.simulator.kernel.ptlrpc import *
 

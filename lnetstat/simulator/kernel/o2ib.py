@@ -82,12 +82,12 @@ def noop_needed(m: Memory, c: int, first_protocol: bool) -> bool:
     """Tell whether nothing else can carry the credits back (kiblnd_need_noop)."""
     if m[c + NOCREDQ_FIRST] != 0:
         return False
-    credits = m[c + WIRE_CREDITS]
+    left = m[c + WIRE_CREDITS]
     if not first_protocol:
-        return m[c + SENDQ_FIRST] == 0 or credits == 0
-    if credits == 0 or (credits == 1 and m[c + OUTSTANDING] == 0):
+        return m[c + SENDQ_FIRST] == 0 or left == 0
+    if left == 0 or (left == 1 and m[c + OUTSTANDING] == 0):
         return False
-    return m[c + SENDQ_FIRST] == 0 or credits == 1
+    return m[c + SENDQ_FIRST] == 0 or left == 1
 
 
 def post(m: Memory, h: Memory, c: int, msg: int, ni: int) -> None:

@@ -1,8 +1,8 @@
 """Servers: request buffers, service threads, the disk, and the steps of each kind of RPC (ptlrpc/service.c)."""
 
-from lnetstat.simulator.kernel.credits import *
 from lnetstat.simulator.kernel.events import *
 from lnetstat.simulator.kernel.layout import *
+from lnetstat.simulator.kernel.lnet import *
 from lnetstat.simulator.kernel.o2ib import *
 
 

@@ -39,11 +39,11 @@ def post_send(m: Memory, h: Memory, msg: int, p: int) -> None:
 def take_ni(m: Memory, h: Memory, msg: int) -> None:
     """Take the NI's credit, then send."""
     q = m[m[msg + TX_ENTRY] + NI_QUEUE_OF]
-    credits = m[q + CREDITS] - 1
-    m[q + CREDITS] = credits
-    if credits < m[q + CREDITS_MIN]:
-        m[q + CREDITS_MIN] = credits
-    if credits < 0:
+    left = m[q + CREDITS] - 1
+    m[q + CREDITS] = left
+    if left < m[q + CREDITS_MIN]:
+        m[q + CREDITS_MIN] = left
+    if left < 0:
         begin_short(m, q)
         m[msg + AT] = m[NOW]
         append(m, q + QUEUE_FIRST, msg)
@@ -120,11 +120,11 @@ def pool_for(m: Memory, msg: int, r: int) -> int:
 def take_buffer(m: Memory, h: Memory, msg: int) -> None:
     """Take a router buffer, or wait for one with the router credit in hand."""
     pool = pool_for(m, msg, m[msg + RX_ENTRY])
-    credits = m[pool + CREDITS] - 1
-    m[pool + CREDITS] = credits
-    if credits < m[pool + CREDITS_MIN]:
-        m[pool + CREDITS_MIN] = credits
-    if credits < 0:
+    left = m[pool + CREDITS] - 1
+    m[pool + CREDITS] = left
+    if left < m[pool + CREDITS_MIN]:
+        m[pool + CREDITS_MIN] = left
+    if left < 0:
         begin_short(m, pool)
         m[msg + AT] = m[NOW]
         append(m, pool + QUEUE_FIRST, msg)
@@ -241,9 +241,9 @@ def better_ni(m: Memory, e: int, best: int) -> bool:
     other = m[best + NI_OF]
     if m[ni + HEALTH] != m[other + HEALTH]:
         return m[ni + HEALTH] > m[other + HEALTH]
-    credits = m[m[e + NI_QUEUE_OF] + CREDITS]
+    left = m[m[e + NI_QUEUE_OF] + CREDITS]
     others = m[m[best + NI_QUEUE_OF] + CREDITS]
-    return credits > others or (credits == others and m[ni + NI_SEQ] < m[other + NI_SEQ])
+    return left > others or (left == others and m[ni + NI_SEQ] < m[other + NI_SEQ])
 
 
 def choose_remote(m: Memory, first: int, turn: int) -> int:

@@ -2,24 +2,22 @@
 
 import functools
 import hashlib
+import importlib
+import importlib.util
 import os
 import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from lnetstat.simulator.kernel import client, credits, events, health, layout, loop, o2ib, ptlrpc
+from lnetstat.simulator.kernel import client, events, health, layout, lnet, loop, o2ib, ptlrpc
 
-MODULES = (events, o2ib, credits, ptlrpc, client, health, loop)
+MODULES = (events, o2ib, lnet, ptlrpc, client, health, loop)
 
 
 def available() -> bool:
-    """Tell whether numba can be imported."""
-    try:
-        import numba
-    except ImportError:
-        return False
-    return bool(numba)
+    """Tell whether numba is installed."""
+    return importlib.util.find_spec("numba") is not None
 
 
 @functools.cache
@@ -35,9 +33,11 @@ def _advance_arrays(m: Any, h: Any, room: int, trace: Any, until: int) -> int:
 
 
 def compile_functions(modules: tuple[types.ModuleType, ...]) -> dict[str, Any]:
-    """Compile the functions of the modules, each in order, into one namespace. They take pointers: arrays would be reference-counted at every call."""
-    import numba
+    """Compile the functions of the modules, each in order, into one namespace.
 
+    They take pointers: arrays would be reference-counted at every call.
+    """
+    numba = importlib.import_module("numba")
     namespace: dict[str, Any] = {name: value for name, value in vars(layout).items() if isinstance(value, int)}
     namespace["__name__"] = __name__
     for module in modules:
@@ -50,8 +50,7 @@ def compile_functions(modules: tuple[types.ModuleType, ...]) -> dict[str, Any]:
 
 def compile_outermost(function: Callable[..., int], modules: tuple[types.ModuleType, ...]) -> Callable[..., int]:
     """Compile the function that Python calls; it is kept on disk and contains all that it calls."""
-    import numba
-
+    numba = importlib.import_module("numba")
     folder = _cache_folder(modules)
     before = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(folder)
@@ -63,10 +62,10 @@ def compile_outermost(function: Callable[..., int], modules: tuple[types.ModuleT
 
 def _pointer() -> Any:
     """A function, for compiled code only: the address of an array's first element."""
-    from numba import types as numba_types
-    from numba.extending import intrinsic
+    numba_types = importlib.import_module("numba.types")
+    extending = importlib.import_module("numba.extending")
 
-    @intrinsic  # type: ignore[untyped-decorator]
+    @extending.intrinsic  # type: ignore[untyped-decorator]
     def pointer(_context: Any, array: Any) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             return context.make_array(signature.args[0])(context, builder, value=arguments[0]).data
