@@ -132,10 +132,11 @@ def lost(truth: GroupTruth, found: Rounds, servers: slice = slice(None)) -> Lost
 
 
 def _base(quiet: Floats) -> float | None:
-    """Return the mean of the rates near their median, which alone would be a whole number of RPCs; None where there is none above 0."""
+    """Return the mean of the rates near their median, which alone would be a whole number of RPCs; None where that is not above 0."""
     median = float(np.median(quiet)) if quiet.size else 0.0
-    near = np.abs(quiet - median) <= NEAR_SHARE * median
-    return float(quiet[near].mean()) if median > 0 else None
+    near = quiet[np.abs(quiet - median) <= NEAR_SHARE * median]
+    usual = float(near.mean()) if near.size else median
+    return usual if usual > 0 else None
 
 
 def _until_recovered(cut: Windows, shares: Floats) -> NDArray[np.bool_]:

@@ -1,9 +1,12 @@
 """What the truth says of runs whose answer is known beforehand."""
 
+import json
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from lnetstat.simulator import floods
 from lnetstat.simulator.follow import GroupTruth, Steps, side_by_side
@@ -151,6 +154,24 @@ def test_groups_side_by_side_are_one_system() -> None:
     assert [server["lost_fraction"] for server in both["servers"]] == [0.1, 0.1, 0.0, 0.0]
     assert both["pings_per_router"]["mean"] == pytest.approx(summary(truth(*dipping))["pings_per_router"]["mean"])
     assert [entry["group"] for entry in both["entries"]] == [0, 0, 1, 1]
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(st.tuples(st.sampled_from([0, 1, 500, BASE]), st.sampled_from([0, 0, 3])), min_size=1, max_size=300),
+    st.integers(1, 12),
+    st.booleans(),
+    st.floats(0, 5),
+)
+def test_whatever_happened_the_truth_is_plain_json_and_gross_is_not_less_than_net(
+    bins: list[tuple[int, int]], interval_s: int, aligned: bool, first_s: float
+) -> None:
+    amounts, pings = zip(*bins, strict=True)
+    found = summary(truth(amounts, pings, interval_s=interval_s, aligned=aligned, first_s=first_s))
+    json.dumps(found, allow_nan=False)
+    if found["lost_fraction"] is not None:
+        assert found["lost_fraction_gross"] >= found["lost_fraction"]
+    assert all(begin < end for begin, end in found["floods"])
 
 
 def test_the_table_of_keys_has_a_row_for_each() -> None:
