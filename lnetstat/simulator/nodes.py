@@ -3,7 +3,7 @@
 from lnetstat.simulator.groups import rpcs_of
 from lnetstat.simulator.lnet import Lnet, asked_buffers, asked_of
 from lnetstat.simulator.naming import Sizes
-from lnetstat.simulator.pings import policy_of
+from lnetstat.simulator.pings import phase_zero_ns, policy_of
 from lnetstat.simulator.settings import Settings
 from lnetstat.simulator.tunables import MODULES, POOLS, Held, Window
 from lnetstat.simulator.units import shown_size, shown_time
@@ -65,7 +65,7 @@ def _driver(settings: Settings, role: str, lnd: str, held: Held, window: Window 
 
 
 def remarks(settings: Settings) -> tuple[str, ...]:
-    """Return notes about what no node of that release does, and what is rounded: intervals to seconds, sizes to RPCs."""
+    """Return notes about what no node of that release does, what comes after the end, and what is rounded."""
     said = []
     interval_ns, modern = settings.number("pings.interval"), settings.text("release") == "2.16"
     shown_ns, name = (interval_ns, "ping_interval") if modern else (4 * interval_ns, "timeout")
@@ -74,8 +74,14 @@ def remarks(settings: Settings) -> tuple[str, ...]:
     policy, release = policy_of(settings), settings.text("release")
     if policy == "aligned-jiffies" and release != "1.8":
         said.append(f"pings.policy=aligned-jiffies: only Lustre 1.8 aligns pings; {release} itself does idle-offset")
+    duration_ns = settings.number("run.duration")
+    if policy != "suppressed" and phase_zero_ns(settings) >= duration_ns:
+        said.append(f"no pings: the first would come {shown_time(phase_zero_ns(settings))} after the start, and the run ends before")
     bulk = settings.number("messages.bulk")
     for block in settings.blocks("io"):
+        last_ns = settings.number(f"{block}start") + settings.number(f"{block}start_spread")
+        if last_ns > duration_ns:
+            said.append(f"{block}start_spread: processes begin until {shown_time(last_ns)} after the start, and the run ends before")
         if settings.is_given(f"{block}size") and settings.number(f"{block}size") % bulk:
             size, rpcs = shown_size(settings.number(f"{block}size")), rpcs_of(settings, block)
             said.append(f"{block}size={size} is {rpcs} RPCs of {shown_size(bulk)}: {shown_size(rpcs * bulk)} for each process")

@@ -133,6 +133,14 @@ def test_sizes_are_whole_rpcs_and_say_so(tmp_path: Path) -> None:
     assert scenario.notes == ("io.0.size=1.5 MiB is 2 RPCs of 1 MiB: 2 MiB for each process",)
 
 
+def test_what_would_come_after_the_end_is_told() -> None:
+    notes = load_scenario("paper-untuned", {"run.duration": "3 s"}).notes
+    assert notes == (
+        "no pings: the first would come 10 s after the start, and the run ends before",
+        "io.0.start_spread: processes begin until 5 s after the start, and the run ends before",
+    )
+
+
 def test_jitter_is_even_around_one_and_differs_between_groups(tmp_path: Path) -> None:
     scenario = scenario_of(tmp_path, "groups = 2\n" + SMALL_SYSTEM, {"costs.disk_jitter": "0.25"})
     first, second = scenario.plan(0).disk_jitter, scenario.plan(1).disk_jitter
