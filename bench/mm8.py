@@ -120,13 +120,13 @@ def _queue_program() -> Callable[..., int]:
     import numba
     import numpy
 
-    from lnetstat.simulator.kernel import jit, events, layout
+    from lnetstat.simulator.kernel import events, jit, layout
 
     names = {name: value for name, value in vars(layout).items() if isinstance(value, int)}
-    names.update(compiled.compile_functions((events,)))
+    names.update(jit.compile_functions((events,)))
     names.update(numpy=numpy, PLACES=PLACES, STATION_SERVERS=SERVERS, GAP_NS=SECOND_NS / ARRIVALS_PER_S, SERVICE_NS=float(SECOND_NS))
     inner = numba.njit(types.FunctionType(_tandem.__code__, names), error_model="numpy")
-    pointer = compiled._pointer()
+    pointer = jit._pointer()
 
     @numba.njit(error_model="numpy")
     def tandem(m: Any, h: Any, count: int, seed: int, lost: Any) -> int:
