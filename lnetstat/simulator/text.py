@@ -2,6 +2,8 @@
 
 The layouts are those of lnetstat.tables. Where the model has no number, what stands there is fixed: errors 0, hops as unset, the loopback
 NI, a router that was last pinged up to a minute ago. Peer health ("up" rather than NA) is kept on o2ib and tcp; gni has it switched off.
+With several rails `peers` shows a NID once for each own NI, since the model keeps credits for every pair; rows of NIDs behind routers,
+which hold no credits, are left out.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -5,6 +5,7 @@ import json
 import os
 import resource
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 from lnetstat.errors import LnetstatError, RecordingError, SimulatorError
 from lnetstat.frames import load as load_frames
 from lnetstat.recording import Recording
+from lnetstat.simulator.background import Groups
 from lnetstat.simulator.run import Progress, live, record, run_group
 from lnetstat.simulator.scenario import Scenario, load_scenario
 from lnetstat.simulator.source import SimulatorSource
@@ -137,6 +139,17 @@ def test_ctrl_c_after_the_observed_group_keeps_the_groups_that_are_finished(load
     result = record(load(), tmp_path / "rec", progress=press, compiled=False)
     assert (result.interrupted, result.samples, result.truth["merged"]["groups"]) == (True, 25, [0, 1])
     assert not result.truth["complete"]
+
+
+def test_a_group_that_was_stopped_midway_is_not_taken_for_finished(load: Load) -> None:
+    stop = threading.Event()
+    stop.set()
+    with Groups(load(), [1, 2], 1, stop, compiled=False) as groups:
+        groups.work()
+        assert (groups.done, groups.finished, groups.truths()) == (0, False, [])
+        stop.clear()
+        groups.work()
+        assert (groups.done, groups.finished, [truth.groups for truth in groups.truths()]) == (1, False, [(1,)])
 
 
 @pytest.fixture

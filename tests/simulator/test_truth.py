@@ -95,6 +95,16 @@ def test_a_rate_that_comes_back_slowly_after_the_pings_is_lost_too() -> None:
     assert found["floods"][0] == [2.0, 3.0]
 
 
+def test_what_a_slow_return_loses_is_told_though_it_is_caught_up_later() -> None:
+    amounts, pings = dips(45, every_s=10, first_s=2, dip_s=1.0)
+    for begin in range(30, 450, 100):
+        amounts[begin : begin + 20] = round(0.5 * BASE)
+        amounts[begin + 20 : begin + 30] = 2 * BASE
+    found = summary(truth(amounts, pings))
+    assert found["lost_fraction"] == pytest.approx(0.1)
+    assert found["lost_fraction_gross"] == pytest.approx(0.2)
+
+
 def test_a_flood_that_begins_within_a_bin_is_known_to_the_nanosecond() -> None:
     amounts, pings = dips(45, every_s=10, first_s=2, dip_s=1.0)
     found = floods.rounds(truth(amounts, pings, first_s=2.034))
