@@ -24,8 +24,10 @@ LUMPY_SCORE = 7.5  # a load in lumps (smoothed) is no random noise: few cycles m
 COINCIDENT_Z = 4.0
 GUIDING_Z = 5.0
 STRONG_STAT = 15.0  # a rejected phase this strong is subtracted before searching again
+LEAST_DIP = 0.02  # of a load that is steadier than half of that: less is how whole RPCs fall into samples
 TRUST_AFTER_SUBTRACTION = 0.8  # edges of a phase that is not quite regular remain and look like brief dips
 DEFAULT_PING_INTERVAL_S = 25.0
+TOO_SHALLOW = "what comes again and again takes next to nothing of the load"
 WITH_MESSAGES = "coincides with bursts of messages"
 # Scores of the negatives of a synthetic set follow a Gumbel law with these parameters.
 GUMBEL_MODE, GUMBEL_SCALE = 4.4, 0.75
@@ -81,15 +83,22 @@ def dead_time(
     found, test = _explain(series, raw_dt_s, ping_rates, message_rates)
     interval = ping_interval_s or DEFAULT_PING_INTERVAL_S
     length = float(series.time_s[-1] - series.time_s[0])
-    if found is None or not found.passed or not _declared(found, test):
+    measured = _measured(label, found, test, ping_rates, exact_periods_s) if found and found.passed and _declared(found, test) else None
+    if measured is None or (len(sources) == 1 and _too_shallow(measured, series)):
         score = found.score if found else 0.0
         if length < 6 * interval or 4 * series.dt_s > interval:
             return _no_answer(label, _too_little(length, series.dt_s, interval), score)
-        return DeadTime(*label, "none", "", False, False, score, false_alarm_probability(score))
-    measured = _measured(label, found, test, ping_rates, exact_periods_s)
+        reason = TOO_SHALLOW if measured else ""
+        return DeadTime(*label, "none", reason, False, False, score, false_alarm_probability(score))
     if ping_rates is None and message_rates is not None and _with_bursts(measured, message_rates):
         measured = measured._replace(reason=WITH_MESSAGES)
     return measured
+
+
+def _too_shallow(measured: DeadTime, series: Normalised) -> bool:
+    """Return True when a nearly constant load dips by next to nothing: regular, but nobody's dead time."""
+    of_a_sample = (measured.depth or 0.0) * min(1.0, (measured.duration_s or 0.0) / series.dt_s)
+    return series.sigma < LEAST_DIP / 2 and of_a_sample < LEAST_DIP
 
 
 def false_alarm_probability(score: float) -> float:

@@ -74,6 +74,15 @@ def test_dips_of_known_period_width_and_depth_are_measured(period, width, depth,
     assert found.fap < 0.01
 
 
+def test_ripples_of_a_constant_load_are_no_dead_time():
+    time, value, _ = series(depth=0.01, noise=0.0005)
+    found = verdict(time, value)
+    assert (found.verdict, found.period_s) == ("none", None)
+    assert "next to nothing" in found.reason
+    time, value, _ = series(depth=0.05, noise=0.0005)
+    assert verdict(time, value).detected
+
+
 def test_dips_far_below_the_noise_of_one_sample_are_found_by_folding():
     time, value, _ = series(seconds=7200, dt=0.5, width=1.0, depth=0.3, noise=0.4)
     found = verdict(time, value)
