@@ -32,12 +32,9 @@ def ctrl_c() -> Iterator[threading.Event]:
 
 @contextlib.contextmanager
 def no_ctrl_c() -> Iterator[None]:
-    """Ignore Ctrl-C within the block; processes started in it ignore it for good."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Hold Ctrl-C back until the block ends; processes started in it never see it."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

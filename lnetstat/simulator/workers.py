@@ -1,7 +1,8 @@
 """Many independent pieces of work, here, on local processes or on a Dask cluster: results come in the order of the work."""
 
+import contextlib
 import multiprocessing
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, TypeVar
@@ -36,14 +37,15 @@ def run_all(
     else:
         done = ((place, function(task)) for place, task in enumerate(tasks))
     results: dict[int, Result] = {}
-    for place, result in done:
-        results[place] = result
-        if progress is not None:
-            progress(len(results), len(tasks))
+    with contextlib.closing(done):
+        for place, result in done:
+            results[place] = result
+            if progress is not None:
+                progress(len(results), len(tasks))
     return [results[place] for place in range(len(tasks))]
 
 
-def _on_processes(function: Callable[[Task], Result], tasks: Sequence[Task], processes: int) -> Iterator[tuple[int, Result]]:
+def _on_processes(function: Callable[[Task], Result], tasks: Sequence[Task], processes: int) -> Generator[tuple[int, Result], None, None]:
     pool = ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn"))
     places: dict[Future[Result], int] = {}
     try:
@@ -61,13 +63,13 @@ def _on_processes(function: Callable[[Task], Result], tasks: Sequence[Task], pro
 
 def _end(pool: ProcessPoolExecutor) -> None:
     """End the pool's processes in the middle of what they do: nobody wants its result."""
-    own = list((pool._processes or {}).values())
-    pool.shutdown(wait=False, cancel_futures=True)
-    for process in own:
-        process.terminate()
+    with no_ctrl_c():  # a second one would hit the middle of this
+        for process in list((pool._processes or {}).values()):
+            process.terminate()
+        pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _on_cluster(function: Callable[[Task], Result], tasks: Sequence[Task], address: str) -> Iterator[tuple[int, Result]]:
+def _on_cluster(function: Callable[[Task], Result], tasks: Sequence[Task], address: str) -> Generator[tuple[int, Result], None, None]:
     import distributed
 
     as_completed: Any = distributed.as_completed  # it has no types

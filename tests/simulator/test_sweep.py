@@ -74,7 +74,7 @@ def test_a_wide_spread_ends_dead_time_and_stretches_barriers(small: str) -> None
 
 def test_the_last_axis_changes_fastest(small: str) -> None:
     every = points(small, [SPREAD, CREDITS], {"clients.count": "20"})
-    assert [point.values for point in every] == [(spread, credits) for spread in SPREAD.values for credits in CREDITS.values]
+    assert [point.values for point in every] == [(spread, limit) for spread in SPREAD.values for limit in CREDITS.values]
     assert {point.scenario.plan(0).clients for point in every} == {20}
 
 
@@ -200,7 +200,7 @@ def test_a_worker_that_is_killed_is_said() -> None:
 
 
 def test_an_error_of_a_worker_comes_as_it_is() -> None:
-    with pytest.raises(SimulatorError, match="task . cannot be done"):
+    with pytest.raises(SimulatorError, match=r"task . cannot be done"):
         run_all(fail, range(4), processes=2)
 
 
@@ -217,7 +217,7 @@ def broken(task: int) -> int:
 
 def test_a_scheduler_that_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lnetstat.simulator.workers.CONNECT_S", 0.5)
-    with pytest.raises(SimulatorError, match="scheduler tcp://127.0.0.1:1 does not answer"):
+    with pytest.raises(SimulatorError, match=r"scheduler tcp://127.0.0.1:1 does not answer"):
         run_all(pid, [1], scheduler="tcp://127.0.0.1:1")
     with pytest.raises(SimulatorError, match="scheduler foo://x does not answer: unknown address scheme"):
         run_all(pid, [1], scheduler="foo://x")
