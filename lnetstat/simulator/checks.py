@@ -137,8 +137,9 @@ def _faults(settings: Settings) -> None:
             raise settings.error(f"{block}node", "the host name of the node whose interface fails")
         if release in ("1.8", "2.5"):
             raise settings.error(f"{block}node", f"Lustre {release} has no health values (2.12 and 2.16 have)")
-        if settings.number(f"{block}rail") >= settings.number("rails"):
-            raise settings.error(f"{block}rail", f"expected 0 to {settings.number('rails') - 1}: rails is {settings.number('rails')}")
+        for rail in ("rail", "to_rail"):
+            if settings.number(f"{block}{rail}") >= settings.number("rails"):
+                raise settings.error(f"{block}{rail}", f"expected 0 to {settings.number('rails') - 1}: rails is {settings.number('rails')}")
         down = settings.required(f"{block}down")
         if down > duration:
             raise settings.error(f"{block}down", f"expected at most the duration, {shown_time(duration)}")
@@ -162,10 +163,15 @@ def check_hosts(settings: Settings, sizes: Sizes) -> None:
     for host in settings.list_of("observe.hosts") if settings.is_given("observe.hosts") else ():
         _place(settings, sizes, "observe.hosts", host)
     for block in settings.blocks("faults"):
-        _place(settings, sizes, f"{block}node", settings.text(f"{block}node"))
+        node = _place(settings, sizes, f"{block}node", settings.text(f"{block}node"))
+        if settings.is_given(f"{block}to"):
+            other = _place(settings, sizes, f"{block}to", settings.text(f"{block}to"))
+            if (node[1] < sizes.clients) == (other[1] < sizes.clients) or node[0] != other[0]:
+                raise settings.error(f"{block}to", "a path is between a client and a server of one group")
 
 
-def _place(settings: Settings, sizes: Sizes, key: str, host: str) -> None:
+def _place(settings: Settings, sizes: Sizes, key: str, host: str) -> tuple[int, int]:
+    """Return the group and the node number of a host."""
     place = place_of(sizes, host)
     if place is None:
         examples = [client_host(sizes, 0), client_host(sizes, sizes.clients - 1)]
@@ -174,6 +180,7 @@ def _place(settings: Settings, sizes: Sizes, key: str, host: str) -> None:
         raise settings.error(key, f"no node is called '{printable(host)}'{near(host, examples)}; there are {', '.join(examples)}")
     if place[1] < sizes.clients and sizes.groups > 1:
         raise settings.error(key, f"client {host} takes part in all {sizes.groups} groups: expected a router or server, or groups=1")
+    return place
 
 
 _CHECKS: tuple[Callable[[Settings], None], ...] = (_topology, _run, _sizes, _pings, _io, _faults)

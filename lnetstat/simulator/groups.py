@@ -174,7 +174,12 @@ def _faults(settings: Settings, sizes: Sizes, group: int) -> tuple[Fault, ...]:
         if place is None or place[0] != group:
             continue
         ni = place[1] * sizes.rails + settings.number(f"{block}rail")
-        faults.append(Fault(settings.number(f"{block}down"), ni, up=False))
+        other = -1
+        if settings.is_given(f"{block}to"):
+            there = place_of(sizes, settings.text(f"{block}to"))
+            assert there is not None  # check_hosts
+            other = there[1] * sizes.rails + settings.number(f"{block}to_rail")
+        faults.append(Fault(settings.number(f"{block}down"), ni, False, other))
         if settings.is_given(f"{block}up"):
-            faults.append(Fault(settings.number(f"{block}up"), ni, up=True))
+            faults.append(Fault(settings.number(f"{block}up"), ni, True, other))
     return tuple(faults)

@@ -181,6 +181,8 @@ _IO = (
 _FAULTS = (
     Key("faults.N.node", Kind.TEXT, None, "host name of a client or server", otherwise="required"),
     _count("faults.N.rail", 0, 0, 7, "which of its interfaces"),
+    Key("faults.N.to", Kind.TEXT, None, "only the path to this node on the other side fails", otherwise="all paths"),
+    _count("faults.N.to_rail", 0, 0, 7, "the interface of that node"),
     _time("faults.N.down", None, 0, 30 * DAY, "when it fails", "required"),
     _time("faults.N.up", None, 0, 30 * DAY, "when it works again", "never"),
 )

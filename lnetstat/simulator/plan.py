@@ -81,11 +81,12 @@ class Health(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """At `time_ns` interface `ni` (numbered as in docs/simulator-model.md) goes up or down."""
+    """At `time_ns` interface `ni` (numbered as in docs/simulator-model.md) goes up or down; with `other`, only the path between the two."""
 
     time_ns: int
     ni: int
     up: bool
+    other: int = -1  # an interface on the other side; -1: all paths of `ni`
 
 
 class Plan(NamedTuple):

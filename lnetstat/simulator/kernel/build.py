@@ -336,6 +336,15 @@ def _fill_servers(m: Array, plan: Plan, places: Places) -> None:
         at = places.faults + number * FAULT_SIZE
         m[at + FAULT_NI] = places.nis + fault.ni * NI
         m[at + FAULT_UP] = int(fault.up)
+        m[at + FAULT_PATH] = 0 if fault.other < 0 else places.entries + _entry_between(plan, fault.ni, fault.other) * ENTRY
+
+
+def _entry_between(plan: Plan, ni: int, other: int) -> int:
+    """The number of the client's entry of the path between an interface of a client and one of a server."""
+    k = plan.rails
+    client, i = divmod(min(ni, other), k)
+    server, j = divmod(max(ni, other) - plan.clients * k, k)
+    return ((client * plan.servers + server) * k + i) * k + j
 
 
 def _fill_service(rows: Array, service: Service) -> None:

@@ -8,8 +8,19 @@ from lnetstat.simulator.kernel.o2ib import *
 
 
 def path_up(m: Memory, p: int) -> bool:
-    """Tell whether both interfaces of an entry are up."""
-    return m[m[p + NI_OF] + UP] != 0 and m[m[m[p + OTHER] + NI_OF] + UP] != 0
+    """Tell whether the path of an entry and the interfaces at both its ends are up."""
+    return m[m[p + CONNECTION_OF] + PATH_DOWN] == 0 and m[m[p + NI_OF] + UP] != 0 and m[m[m[p + OTHER] + NI_OF] + UP] != 0
+
+
+def handle_fault(m: Memory, fault: int) -> None:
+    """An interface, or one path, goes down or up."""
+    up = m[fault + FAULT_UP]
+    path = m[fault + FAULT_PATH]
+    if path == 0:
+        m[m[fault + FAULT_NI] + UP] = up
+    else:
+        m[m[path + CONNECTION_OF] + PATH_DOWN] = 1 - up
+        m[m[m[path + OTHER] + CONNECTION_OF] + PATH_DOWN] = 1 - up
 
 
 def handle_failed(m: Memory, h: Memory, msg: int) -> None:

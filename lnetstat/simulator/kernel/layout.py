@@ -215,6 +215,7 @@ ENTRY_WAIT = 10
 ENTRY_WAITS = 11
 ENTRY_RECOVERING = 12
 ENTRY_ROUNDS = 13
+PATH_DOWN = 14
 CONNECTION = 16
 
 # message
@@ -253,7 +254,8 @@ PROCESS = 16
 # fault
 FAULT_NI = 0
 FAULT_UP = 1
-FAULT_SIZE = 2
+FAULT_PATH = 2  # an entry: only its path; 0: the whole NI
+FAULT_SIZE = 4
 
 # a counter as in the service statistics
 C_SAMPLES = 0

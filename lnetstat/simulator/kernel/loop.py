@@ -65,7 +65,7 @@ def handle(m: Memory, h: Memory, kind: int, number: int) -> None:
     elif kind == START:
         handle_start(m, h, number)
     elif kind == FAULT:
-        m[m[number + FAULT_NI] + UP] = m[number + FAULT_UP]
+        handle_fault(m, number)
     elif kind == RETRY:
         handle_retry(m, h, number)
     elif kind == RESEND:

@@ -119,7 +119,7 @@ class Lnet(Clock):
         """The message is in the other node's memory, and its sender knows."""
         p = m.tx
         assert p is not None
-        if not (p.ni.up and p.remote.up):
+        if not p.up:
             self.failed(m, p)
             return
         if p.connected:

@@ -12,9 +12,13 @@ STEPS_OF_A_RUN = 20  # things that repeat for ever (thinking, recovery, resendin
 
 @st.composite
 def plans(draw: DrawFn) -> Plan:
-    """One routing group or one group without routers, a few hundred to a few thousand events long."""
+    """One routing group or one group without routers, a few hundred to a few thousand events long.
+
+    What is rare by chance alone is drawn on purpose in two of three cases: o2iblnd with hardly any wire credits, and interfaces that fail.
+    """
+    rare = draw(st.sampled_from(["nothing", "wire credits", "faults"]))
     times = draw(st.sampled_from([st.sampled_from([0, 1000, 2000, 5000]), st.integers(0, 9_999), st.sampled_from([0, 1, 2])]))
-    routers = draw(st.integers(0, 3))
+    routers = draw(st.integers(0, 0 if rare == "faults" else 3))
     servers = draw(st.integers(1, 3))
     rails = 1 if routers else draw(st.integers(1, 3))
     clients = draw(st.integers(1, 12 if routers else CLIENTS_WITHOUT_ROUTERS_AT_MOST))
@@ -22,7 +26,8 @@ def plans(draw: DrawFn) -> Plan:
     pings = draw(ping_plans(clients, targets))
     end_ns = pings.interval_ns * 3
     processes = tuple(draw(st.lists(process_plans(clients, targets, end_ns), max_size=3)))
-    client_net, server_net = draw(nets(times)), draw(nets(times))
+    some_nets = few_wire_credits(times) if rare == "wire credits" else nets(times)
+    client_net, server_net = draw(some_nets), draw(some_nets)
     nis = [draw(ni_plans(times)) for _ in range(4)]
     nis_in_all = rails * (clients + servers)
     ost, ost_io = draw(services(server_net if routers else client_net, processes))
@@ -58,7 +63,7 @@ def plans(draw: DrawFn) -> Plan:
         pings=pings,
         processes=processes,
         health=draw(health_plans(end_ns)),
-        faults=tuple(draw(st.lists(fault_plans(end_ns, nis_in_all), max_size=0 if routers else 4))),
+        faults=tuple(draw(st.lists(fault_plans(end_ns, rails * clients, nis_in_all), max_size=6 if rare == "faults" else 0))),
         bin_ns=draw(st.integers(1, end_ns)),
         end_ns=end_ns,
         seed=draw(st.integers(0, 2**31 - 1)),
@@ -75,6 +80,14 @@ def nets(draw: DrawFn, times: st.SearchStrategy[int]) -> Net:
     wire_credits = draw(st.integers(3 if protocol == 1 else 1, 8))
     highwater = draw(st.integers(2 if protocol == 1 else 1, wire_credits - 1 if protocol == 1 else wire_credits))
     return Net(lnd, draw(times), draw(st.booleans()), wire_credits, highwater, draw(st.integers(1, wire_credits)), protocol)
+
+
+@st.composite
+def few_wire_credits(draw: DrawFn, times: st.SearchStrategy[int]) -> Net:
+    """o2iblnd at its limits: handshakes, one or two sends at once, and NOOPs that must not take the last credit."""
+    protocol = draw(st.sampled_from([1, 2]))
+    wire_credits = draw(st.integers(3, 4) if protocol == 1 else st.integers(1, 3))
+    return Net("o2ib", draw(times), True, wire_credits, 2 if protocol == 1 else 1, draw(st.integers(1, 2)), protocol)
 
 
 @st.composite
@@ -154,9 +167,13 @@ def health_plans(draw: DrawFn, end_ns: int) -> Health:
 
 
 @st.composite
-def fault_plans(draw: DrawFn, end_ns: int, nis: int) -> Fault:
-    """An NI goes down or up."""
-    return Fault(draw(st.integers(0, end_ns)), draw(st.integers(0, nis - 1)), draw(st.booleans()))
+def fault_plans(draw: DrawFn, end_ns: int, of_clients: int, nis: int) -> Fault:
+    """An NI, or the path between one of a client and one of a server, goes down or up."""
+    time = st.one_of(st.integers(0, 20_000), st.integers(0, end_ns))  # most traffic comes early
+    if draw(st.booleans()):
+        return Fault(draw(time), draw(st.integers(0, nis - 1)), draw(st.booleans()))
+    ends = draw(st.permutations([draw(st.integers(0, of_clients - 1)), draw(st.integers(of_clients, nis - 1))]))
+    return Fault(draw(time), ends[0], draw(st.booleans()), ends[1])
 
 
 @st.composite

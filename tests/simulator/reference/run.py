@@ -59,6 +59,8 @@ class Run(Lnet):
         self.draining = True
         for ni in self.nis:
             ni.up = True
+        for p in (entry for node in self.nodes for entry in node.entries):
+            p.cut = False
         self.advance(2**62)
         check_idle(self)
 
@@ -249,10 +251,17 @@ class Run(Lnet):
     # --- health -----------------------------------------------------------------------------------------------
 
     def on_fault(self, index: int) -> None:
-        """An NI goes down or up."""
-        if not self.draining:
-            fault = self.plan.faults[index]
+        """An NI, or only the path between two, goes down or up."""
+        if self.draining:
+            return
+        fault = self.plan.faults[index]
+        if fault.other < 0:
             self.nis[fault.ni].up = fault.up
+            return
+        ends = {self.nis[fault.ni], self.nis[fault.other]}
+        for p in (entry for node in self.nodes for entry in node.entries):
+            if {p.ni, p.remote} == ends:
+                p.cut = not fault.up
 
     def on_retry(self, m: Rpc) -> None:
         """The sender knows of the failure."""
@@ -274,7 +283,7 @@ class Run(Lnet):
 
     def on_recover_entry(self, p: Entry) -> None:
         """A recovery ping along a path."""
-        self.recover(p, p.ni.up and p.remote.up, Kind.RECOVER_ENTRY)
+        self.recover(p, p.up, Kind.RECOVER_ENTRY)
 
     def recover(self, what: Interface | Entry, up: bool, kind: Kind) -> None:
         """Healthier where the ping came back, else ask again later and later."""

@@ -109,6 +109,12 @@ class Entry:
         self.health = HEALTHY
         self.rounds = 0
         self.recovering = False
+        self.cut = False  # the path between its two NIs
+
+    @property
+    def up(self) -> bool:
+        """Whether a message gets through."""
+        return not self.cut and self.ni.up and self.remote.up
 
     @property
     def node(self) -> "Node":
