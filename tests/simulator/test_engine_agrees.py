@@ -7,13 +7,13 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from reference import Kind, Run, simulate
 from reference.plans import plans
-from reference.simple import pings
+from reference.simple import O2IB, ni, pings
 from reference.simple import plan as simple_plan
 from reference.world import Entry, Line, Node
 
 from lnetstat.simulator.engine import Engine
 from lnetstat.simulator.kernel import layout
-from lnetstat.simulator.plan import Plan
+from lnetstat.simulator.plan import READ, SMALL, WRITE, Fault, Health, Plan, Process
 
 KINDS = {getattr(layout, kind.name): kind for kind in Kind}
 random_groups = settings(
@@ -38,6 +38,40 @@ def test_the_plain_engine_does_what_the_rules_say(plan: Plan) -> None:
 def test_the_compiled_engine_does_what_the_rules_say(plan: Plan) -> None:
     pytest.importorskip("numba", reason="the compiled engine needs numba")
     assert_same(plan, compiled=True)
+
+
+NARROW = O2IB._replace(handshake=True, wire_credits=2, credits_highwater=1, concurrent_sends=1)
+BY_NOOP_ONLY = O2IB._replace(protocol=1, wire_credits=6, credits_highwater=2)
+WRITES = Process(client=0, kind=WRITE, first_target=0, stripes=1, window=4, total=12, think_ns=0, start_ns=0)
+CORNERS = {
+    "credits ride on a PUT_DONE that waits for its turn": simple_plan(
+        routers=0,
+        client_net=NARROW,
+        client_ni=ni(post_ns=500),
+        disk_read_ns=5_000,
+        small_service_ns=11_000,
+        processes=(WRITES._replace(kind=READ, window=2), WRITES._replace(kind=SMALL, total=20)),
+    ),
+    "protocol 1: no NOOP without a credit": simple_plan(
+        routers=0, client_net=BY_NOOP_ONLY, targets=5, pings=pings((0,) * 5), ping_service_ns=0, repost_server_ns=10**6
+    ),
+    "credits that rode on a lost message come back": simple_plan(
+        routers=0,
+        client_net=O2IB._replace(wire_credits=3, credits_highwater=3),
+        disk_write_ns=1_000,
+        processes=(WRITES,),
+        health=Health(100, 2, 10**6, 10**7, 10**5, 10**6),
+        faults=(Fault(20_908, 0, False), Fault(70_908, 0, True)),
+    ),
+}
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("corner", CORNERS)
+def test_what_random_groups_hardly_ever_meet(corner: str, compiled: bool) -> None:
+    if compiled:
+        pytest.importorskip("numba", reason="the compiled engine needs numba")
+    assert_same(CORNERS[corner], compiled=compiled)
 
 
 def assert_same(plan: Plan, *, compiled: bool) -> None:
