@@ -40,7 +40,7 @@ def command(name: str, over: tuple[str, ...], output: str | None, as_json: bool,
     rate, the lowest credits of peers and small buffers, the peer credits that would have been required, and pings a server.
 
     Where the sweep is about pings, the step of a program beside it that computes for 1 ms between barriers on all clients. A client sends
-    pings for all its imports in the system: those of all groups, taken to be at least 360 where there are routers.
+    pings for all its imports in the system: to the targets of all groups, taken to be at least 360 where there are routers, by each mount.
 
     \b
     Examples:

@@ -21,7 +21,7 @@ MOST_AXES = 4
 NS = 1_000_000_000
 POOLS = ("tiny", "small", "large")
 DURATION = "run.duration"
-SYSTEM_IMPORTS = 360  # of a client, at least, where there are routers: the scenario is one routing group of a larger system
+SYSTEM_TARGETS = 360  # at least, where there are routers: the scenario is one routing group of a larger system
 
 
 class Axis(NamedTuple):
@@ -105,7 +105,7 @@ def points(
     """Return every combination; all are checked before anything runs.
 
     `intervals` does not hold where `settings` or an axis gives run.duration. `imports`: None takes those of all groups, and at least
-    SYSTEM_IMPORTS where there are routers. Raises SimulatorError, which names the combination, where one makes no scenario; and where
+    SYSTEM_TARGETS of each mount where there are routers. Raises SimulatorError, which names the combination, where one makes no scenario; and where
     there are too many.
     """
     _check_axes(axes, settings)
@@ -164,8 +164,8 @@ def run_point(point: Point) -> Figures:
 
 
 def _system_imports(plan: Plan, groups: int) -> int:
-    own = plan.targets * plan.pings.mounts * groups
-    return max(own, SYSTEM_IMPORTS) if plan.routers else own
+    targets = plan.targets * groups
+    return plan.pings.mounts * (max(targets, SYSTEM_TARGETS) if plan.routers else targets)
 
 
 def _shortened(plan: Plan, intervals: int) -> Plan:

@@ -7,7 +7,7 @@ import pytest
 from lnetstat.errors import SimulatorError
 from lnetstat.simulator.barrier import plan_barriers
 from lnetstat.simulator.scenario import load_scenario
-from lnetstat.simulator.sweep import SYSTEM_IMPORTS, Axis, Point, parse_axis, points, run_point, swept
+from lnetstat.simulator.sweep import SYSTEM_TARGETS, Axis, Point, parse_axis, points, run_point, swept
 from lnetstat.simulator.workers import run_all
 
 distributed = pytest.importorskip("distributed", reason="the extra [cluster] is not installed")
@@ -69,7 +69,13 @@ def test_a_wide_spread_ends_dead_time_and_stretches_barriers(small: str) -> None
     close, wide = (row.figures for row in swept(points(small, [SPREAD], {}), [SPREAD], {}).rows)
     assert close.dead_s > 0.5 > 0.1 > wide.dead_s
     assert close.barrier_step_ns < wide.barrier_step_ns
-    assert close.barrier_imports == SYSTEM_IMPORTS
+    assert close.barrier_imports == SYSTEM_TARGETS
+
+
+def test_each_mount_pings_all_targets_of_the_system(small: str) -> None:
+    found = [run_point(point) for point in points(small, [Axis("pings.mounts", ("1", "3"))], {})]
+    assert [each.barrier_imports for each in found] == [SYSTEM_TARGETS, 3 * SYSTEM_TARGETS]
+    assert [each.pings_per_server for each in found] == [800, 2400]
 
 
 def test_the_last_axis_changes_fastest(small: str) -> None:
