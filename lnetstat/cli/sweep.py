@@ -22,7 +22,7 @@ FORMATS = (".csv", ".parquet", ".html", ".md")
 )
 @click.option("--intervals", type=click.IntRange(1, 1000), default=1, show_default=True, help="Ping intervals to simulate at each point.")
 @click.option(
-    "--imports", type=click.IntRange(1, 1_000_000), help="Imports of a client in the whole system, for barriers. [default: see above]"
+    "--imports", type=click.IntRange(1, 1_000_000), help="Imports of a client in the whole system, for barriers [default: as above]."
 )
 @scenario_options
 @click.option(
@@ -39,7 +39,7 @@ def command(name: str, over: tuple[str, ...], output: str | None, as_json: bool,
     key run.duration says). The table has, of one interval: dead time, the share lost, how long pings flood the servers, the lowest write
     rate, the lowest credits of peers and small buffers, the peer credits that would have been required, and pings a server.
 
-    Where the sweep is about pings, the step of a program beside it that computes for 1 ms between barriers on all clients. A client sends
+    Where the sweep is about pings, it also has the step of a program that computes for 1 ms between barriers on all clients. A client sends
     pings for all its imports in the system: to the targets of all groups, taken to be at least 360 where there are routers, by each mount.
 
     \b

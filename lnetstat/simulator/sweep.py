@@ -105,8 +105,8 @@ def points(
     """Return every combination; all are checked before anything runs.
 
     `intervals` does not hold where `settings` or an axis gives run.duration. `imports`: None takes those of all groups, and at least
-    SYSTEM_TARGETS of each mount where there are routers. Raises SimulatorError, which names the combination, where one makes no scenario; and where
-    there are too many.
+    SYSTEM_TARGETS of each mount where there are routers. Raises SimulatorError, which names the combination, where one makes no scenario;
+    and where there are too many.
     """
     _check_axes(axes, settings)
     if DURATION in settings or any(axis.key == DURATION for axis in axes):
