@@ -1,8 +1,8 @@
-# Words: demo test lint bench docs fuzz soak clean. Each makes the environment .venv by itself.
+# Words: demo test lint bench validate docs fuzz clean. Each makes the environment .venv by itself.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN    := .venv/bin
 
-.PHONY: demo test lint bench docs fuzz clean
+.PHONY: demo test lint bench validate docs fuzz clean
 
 demo: .venv/ready-demo
 	$(BIN)/python -m lnetstat.demo
@@ -19,11 +19,16 @@ lint: .venv/ready
 bench: .venv/ready
 	$(BIN)/python bench/run.py
 
+# Simulates every preset and writes docs/simulator-validation.md: some ten minutes.
+validate: .venv/ready
+	$(BIN)/python bench/validate.py
+
 fuzz: .venv/ready
 	$(BIN)/python bench/fuzz.py
 
 docs: .venv/ready
 	$(BIN)/python -m lnetstat tables --markdown > docs/columns.md
+	$(BIN)/python -m lnetstat.simulator.reference > docs/simulator-keys.md
 
 # Only what the demo needs: no test tools.
 .venv/ready-demo: setup.cfg pyproject.toml | .venv/bin/python
