@@ -302,6 +302,7 @@ def _measured(
     length = float(series.time_s[-1] - series.time_s[0])
     if strict:
         box, error = refine.refine_period(series, box, found.score)
+        box = refine.at_exact_period(series, box, error, exact_periods_s)
         onsets, depths = refine.cycle_depths(series, vetting.prefix_sums(series), box)
     else:
         onsets, depths = found.onsets_s, found.depths

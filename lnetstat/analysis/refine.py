@@ -69,6 +69,19 @@ def refine_period(series: Normalised, box: Box, score: float) -> tuple[Box, floa
     return box, error * box.period_s
 
 
+def at_exact_period(series: Normalised, box: Box, error_s: float, exact_s: tuple[float, ...]) -> Box:
+    """Return the box with the recorded ping interval for its period, where that lies within the error, and its phase in mid-record.
+
+    Sampled at whole seconds, a dip every 75 s looks the same with 74.96 s; but folded at that its edges blur.
+    """
+    period_s = min((exact for exact in exact_s if abs(exact - box.period_s) <= error_s), key=lambda p: abs(p - box.period_s), default=None)
+    if period_s is None:
+        return box
+    middle = float(series.time_s[0] + series.time_s[-1]) / 2
+    cycles = round((middle - box.onset_s) / box.period_s)
+    return box._replace(period_s=period_s, onset_s=box.onset_s + cycles * (box.period_s - period_s))
+
+
 def _segment_shifts(series: Normalised, box: Box, segments: int) -> tuple[FloatArray, FloatArray]:
     """Return (middle time, shift of the best box) per segment; NaN where a segment shows no dip."""
     edges = np.linspace(float(series.time_s[0]), float(series.time_s[-1]), segments + 1)
@@ -169,6 +182,8 @@ def fit_shape(series: Normalised, onset_s: FloatArray, period_s: float, width_s:
     best = _best_fit(grid, weight, mean, widths, np.linspace(-1, 1, 21) * max(width_s, dt), width_s, dt)
     near = np.geomspace(best[1] / 1.14, best[1] * 1.14, 9)
     best = _best_fit(grid, weight, mean, near, best[0] + np.linspace(-0.1, 0.1, 9) * max(width_s, dt), best[1], dt)
+    near = np.geomspace(best[1] / 1.03, best[1] * 1.03, 9)
+    best = _best_fit(grid, weight, mean, near, best[0] + np.linspace(-0.02, 0.02, 9) * max(width_s, dt), best[1], dt)
     shift, width, baseline, amplitude = best
     depth = float(np.clip(-amplitude / (1 + baseline), 0.0, 1.0)) if baseline > -0.9 else 0.0
     return Shape(shift, width, depth, width >= dt, _caught_up(grid, weight, mean, best, dt))

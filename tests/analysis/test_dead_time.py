@@ -74,6 +74,14 @@ def test_dips_of_known_period_width_and_depth_are_measured(period, width, depth,
     assert found.fap < 0.01
 
 
+def test_a_recorded_ping_interval_within_the_error_is_the_period():
+    time, value, _ = series(seconds=900, dt=1.0, period=75.0, width=7.0, depth=0.99, onset=10.3, noise=0.001)
+    found, free = verdict(time, value, exact_periods_s=(75.0,)), verdict(time, value)
+    assert (found.period_s, free.period_s) == (75.0, pytest.approx(75.0, abs=0.1))
+    assert found.lost_fraction == pytest.approx(0.99 * 7 / 75, abs=0.0015)
+    assert verdict(time, value, exact_periods_s=(74.0,)).period_s == free.period_s
+
+
 def test_ripples_of_a_constant_load_are_no_dead_time():
     time, value, _ = series(depth=0.01, noise=0.0005)
     found = verdict(time, value)
