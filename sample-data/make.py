@@ -12,6 +12,8 @@ import sys
 from pathlib import Path
 
 from lnetstat.recording import RecordingWriter
+from lnetstat.simulator.run import record
+from lnetstat.simulator.scenario import load_scenario
 from lnetstat.sources.archive import ArchiveSource
 from lnetstat.tables import parse
 
@@ -20,6 +22,7 @@ RECORDINGS = {
     "s2-bursts": "s2_bursts_seed_credits",
     "s7-lustre-pings": "s7_lustre_pings_seed_credits",
 }
+SIMULATED = {"simulated-paper-untuned": ("paper-untuned", {"clients.count": "2500", "servers.targets_per_server": "40"})}
 TUNABLES = ("timeout", "ping_interval")
 FIXTURES = {
     "2.17.0/peers--router.txt": "s7_lustre_pings_seed_credits/rtr/*_during/debugfs.lnet.peers",
@@ -57,6 +60,12 @@ def make_recording(folder: Path, captures: Path, scenario: str) -> None:
                     writer.write(list(tick))
 
 
+def make_simulated(folder: Path, preset: str, settings: dict[str, str]) -> None:
+    """Simulate a preset with some keys changed; the truth stays beside the recording."""
+    shutil.rmtree(folder, ignore_errors=True)
+    Path(record(load_scenario(preset, settings), folder).progress_path).unlink()
+
+
 def make_fixture(target: Path, captures: Path, pattern: str) -> None:
     if ":" in pattern:
         node, name = pattern.replace("/fast:", ":").split(":")
@@ -81,6 +90,8 @@ def write_expected(path: Path) -> None:
 def main(captures: Path) -> None:
     for name, scenario in RECORDINGS.items():
         make_recording(HERE / "recordings" / name, captures, scenario)
+    for name, (preset, settings) in SIMULATED.items():
+        make_simulated(HERE / "recordings" / name, preset, settings)
     for name, pattern in FIXTURES.items():
         make_fixture(HERE / name, captures, pattern)
     for path in sorted(HERE.glob("*/*--*.txt")):

@@ -77,6 +77,7 @@ def remarks(settings: Settings) -> tuple[str, ...]:
     duration_ns = settings.number("run.duration")
     if policy != "suppressed" and phase_zero_ns(settings) >= duration_ns:
         said.append(f"no pings: the first would come {shown_time(phase_zero_ns(settings))} after the start, and the run ends before")
+    said += _standstill(settings)
     bulk = settings.number("messages.bulk")
     for block in settings.blocks("io"):
         last_ns = settings.number(f"{block}start") + settings.number(f"{block}start_spread")
@@ -86,6 +87,21 @@ def remarks(settings: Settings) -> tuple[str, ...]:
             size, rpcs = shown_size(settings.number(f"{block}size")), rpcs_of(settings, block)
             said.append(f"{block}size={size} is {rpcs} RPCs of {shown_size(bulk)}: {shown_size(rpcs * bulk)} for each process")
     return tuple(said)
+
+
+def _standstill(settings: Settings) -> list[str]:
+    """Writes that wait for a request buffer keep their wire credits; when they keep all, no write's data can come any more."""
+    most = settings.number("servers.request_buffers_max")
+    servers = settings.number("servers.count")
+    in_flight = sum(
+        settings.number(f"{block}processes") * settings.number(f"{block}window") * settings.number(f"{block}stripes")
+        for block in settings.blocks("io")
+    )
+    if not most or in_flight <= most * servers:
+        return []
+    return [
+        f"servers.request_buffers_max={most}: {in_flight} RPCs in flight may hold all wire credits of {servers} servers and stand still for ever"
+    ]
 
 
 def _seconds(ns: int) -> int:

@@ -52,7 +52,8 @@ def take_ni(m: Memory, h: Memory, msg: int) -> None:
 
 
 def count_sent(m: Memory, node: int, msg: int) -> None:
-    """Count a message that left its node."""
+    """Count a message that reached its next node; what it is next has all its retries (msg_retry_count is of one message)."""
+    m[msg + RETRIES] = 0
     if m[node + NODE_ROLE] == ROUTER:
         m[node + ROUTE_COUNT] += 1
         m[node + ROUTE_LENGTH] += m[msg + PAYLOAD]

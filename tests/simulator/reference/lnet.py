@@ -160,6 +160,8 @@ class Lnet(Clock):
         setattr(node, kind + "_length", getattr(node, kind + "_length") + m.payload)
         self.count(node, -1)
         m.sending = False
+        if not lost:
+            m.retries = 0
         if first := p.queue.give(self.now):
             self.lnd_send(first, first.tx)
         p.queue_bytes -= m.size
