@@ -8,6 +8,7 @@ import numpy as np
 from lnetstat.errors import SimulatorError
 from lnetstat.simulator.barrier import CLOCK_SPREAD_NS, clumped_barriers
 from lnetstat.simulator.scenario import load_scenario
+from validation.expected import lost_at_disks
 from validation.figures import Figure, band
 from validation.probe import Flood, flood
 from validation.runs import Run
@@ -69,8 +70,8 @@ def period(runs: Runs) -> Figure:
 
 def lost(runs: Runs) -> Figure:
     run = _untuned(runs)
-    found = run.found["dead_time"]["lost_fraction"]
-    return band(run.merged["lost_fraction"], 0.05, 0.10, "{:.1%}" + (f", {found:.1%} found" if found is not None else ""))
+    found = f", {lost_at_disks(run):.1%} found" if run.found["dead_time"]["detected"] else ""
+    return band(run.merged["lost_fraction"], 0.05, 0.10, "{:.1%}" + found)
 
 
 def flood_length(runs: Runs) -> Figure:

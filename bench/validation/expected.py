@@ -1,6 +1,6 @@
 """What `lnetstat analyze` must find in the recording of each preset: the one place where that is written."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from validation.runs import Run
 
@@ -61,7 +61,7 @@ def found(run: Run) -> str:
     """Say in words what was found, and the truth beside it."""
     dead, truth = run.found["dead_time"], run.merged["lost_fraction"]
     if dead["detected"]:
-        words = f"every {dead['period_s']:.2f} s, cause {dead['cause']}, {dead['lost_fraction']:.2%} lost"
+        words = f"every {dead['period_s']:.2f} s, cause {dead['cause']}, {lost_at_disks(run):.2%} lost at the disks"
     else:
         words = {"none": "no dead time", "cannot_tell": "cannot tell", "recurrent": "uneven dips"}[dead["verdict"]]
     words += f" (truth {truth:.2%})" if truth is not None else ""
@@ -89,6 +89,16 @@ def failures(run: Run) -> list[str]:
     return wrong
 
 
+def lost_at_disks(run: Run) -> float:
+    """Return the share lost by the server's ost_io counters, which count what the truth counts, else that of the verdict.
+
+    A router passes less than disks write when a flood begins, which still have a queue, and more after it.
+    """
+    series: list[dict[str, Any]] = run.found["series"]
+    own = next((each for each in series if each["instance"] == "ost_io" and each["detected"]), run.found["dead_time"])
+    return float(own["lost_fraction"])
+
+
 def first_of(run: Run) -> str | None:
     """Return the resource that the analyzer names as exhausted first, or as the scarcest."""
     return next((finding["evidence"]["resource"] for finding in run.found["findings"] if finding["kind"] == "first_exhausted"), None)
@@ -101,8 +111,8 @@ def _wrong_dead_time(run: Run, wanted: Expected) -> list[str]:
         wrong.append(f"period {dead['period_s']:.3f} s")
     if dead["cause"] != wanted.cause:
         wrong.append(f"cause {dead['cause']}")
-    if abs(dead["lost_fraction"] - truth) > LOST_WITHIN:
-        wrong.append(f"lost {dead['lost_fraction']:.2%}, truth {truth:.2%}")
+    if abs(lost_at_disks(run) - truth) > LOST_WITHIN:
+        wrong.append(f"lost {lost_at_disks(run):.2%}, truth {truth:.2%}")
     return wrong
 
 
