@@ -64,7 +64,7 @@ def found(run: Run) -> str:
         words = f"every {dead['period_s']:.2f} s, cause {dead['cause']}, {lost_at_disks(run):.2%} lost at the disks"
     else:
         words = {"none": "no dead time", "cannot_tell": "cannot tell", "recurrent": "uneven dips"}[dead["verdict"]]
-    words += f" (truth {truth:.2%})" if truth is not None else ""
+    words += f" (truth {truth:.2%})" if truth is not None and run.merged["ping_pattern"] != "none" else ""
     resource = first_of(run)
     parts = [words, f"{_resource(resource)} first" if resource else "no credits ran out"]
     if EXPECTED[run.preset].bursts_s and run.found["ping_bursts"]:

@@ -65,7 +65,7 @@ def build(plan: Plan, messages: int) -> tuple[Array, Places]:
     queue_count = clients * k + (2 * routers + servers * k) * plan.cpts
     bins = plan.end_ns // plan.bin_ns + 1
     imports = plan.targets * plan.pings.mounts
-    ring_sizes = _ring_sizes(clients)
+    ring_sizes = _ring_sizes(clients, messages)
     rings = [memory.reserve(size * EVENT) for size in ring_sizes]
     jitter = memory.reserve(len(plan.service_jitter)), memory.reserve(len(plan.disk_jitter))
     places = Places(
@@ -105,9 +105,9 @@ def build(plan: Plan, messages: int) -> tuple[Array, Places]:
     return m, places
 
 
-def _ring_sizes(clients: int) -> list[int]:
-    """A ring is as large as its events may be many; what is beyond goes to the heap."""
-    sizes = [4096] * RINGS
+def _ring_sizes(clients: int, messages: int) -> list[int]:
+    """A ring is as large as its events may be many in most groups; what is beyond goes to the heap."""
+    sizes = [1 << min(messages.bit_length(), 12)] * RINGS
     sizes[RING_PINGER] = 1 << max(clients, 2).bit_length()
     return sizes
 

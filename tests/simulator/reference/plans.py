@@ -64,7 +64,7 @@ def plans(draw: DrawFn) -> Plan:
         processes=processes,
         health=draw(health_plans(end_ns)),
         faults=tuple(draw(st.lists(fault_plans(end_ns, rails * clients, nis_in_all), max_size=6 if rare == "faults" else 0))),
-        bin_ns=draw(st.integers(1, end_ns)),
+        bin_ns=draw(st.integers(end_ns // 200 + 1, end_ns)),
         end_ns=end_ns,
         seed=draw(st.integers(0, 2**31 - 1)),
     )
