@@ -30,16 +30,18 @@ EXPECTED = {
     "paper-tuned": Expected("the same with the paper's recipe", 75, "ping", "peer_credits", FLOODED),
     "paper-fake-scaled": Expected("tuned, five mounts on each client", 75, "ping", "peer_credits", FLOODED),
     "oversubscribed": Expected("tuned, 32,768 small buffers", 75, "ping", "peer_credits", FLOODED),
-    "petascale": Expected("150 such groups, tuned, for one interval", kinds=("cannot_tell",)),
+    "petascale": Expected("150 such groups, tuned, for one interval", first="peer_credits", kinds=("cannot_tell",)),
     "control-interval-25": Expected("control: untuned, pings every 25 s", 25, "ping", "peer_credits", FLOODED),
     "control-spread": Expected("control: as many pings, spread evenly"),
     "control-suppressed": Expected("control: no pings"),
-    "real-pings": Expected("80 mounts on one client, as we measured them", kinds=("ping_burst",), bursts_s=(12.0, 15.0)),
+    "real-pings": Expected(
+        "80 mounts on one client, as we measured them", first="peer_credits", kinds=("ping_burst",), bursts_s=(12.0, 15.0)
+    ),
     "mr-failure": Expected("two rails; one of a server's fails for three minutes", kinds=("ni_unhealthy",)),
-    "nics-credits": Expected("Kraken with 2048 credits on each client"),
+    "nics-credits": Expected("Kraken with 2048 credits on each client", first="peer_credits"),
     "nics-credits-192": Expected("the same with 192"),
     "ornl-tcp": Expected("two nodes on 10 Gbit/s Ethernet, lnet-selftest", first="peer_credits", kinds=("oversubscribed_peers",)),
-    "kit-links": Expected("five long InfiniBand links, static routes"),
+    "kit-links": Expected("five long InfiniBand links, static routes", first="peer_credits", kinds=("oversubscribed_peers",)),
 }
 
 
