@@ -259,6 +259,11 @@ def _barrier_ratio(nodes: int) -> float:
     return spread.mean_step_ns / aligned.mean_step_ns
 
 
+STOPPED = (
+    "here writes do not trickle, they stop. Router buffers serve both directions: ping replies wait for small buffers behind pings, and "
+    "what a server asks of its writers waits behind those replies for its 8 credits towards each router. In the paper's system something "
+    "let a few through; what, it does not say."
+)
 U, T, V = "paper-untuned", "paper-tuned", "oversubscribed"
 CLAIMS = (
     Claim("P01", "every client pings every target", "n x m", "exact", U, pings_are_all),
@@ -273,7 +278,7 @@ CLAIMS = (
     Claim("P08", "writes trickle while pings surge", "nearly stop", "lowest <= 5 %, correlation < -0.8", U, writes_trickle),
     Claim("P09", "ost_io waittime stays constant", "flat", "± 20 %, or 0.1 ms", U, waits_flat),
     Claim("P10", "neither server nor router is CPU bound", "-", "every serial server < 90 %", U, not_cpu_bound),
-    Claim("P11", "bulk share of a server's messages in a flood", "about 1 %", "0.3 to 3 %", U, bulk_share),
+    Claim("P11", "bulk share of a server's messages in a flood", "about 1 %", "0.3 to 3 %", U, bulk_share, STOPPED),
     Claim("P12", "o2iblnd peer_credits: default, tested, most", "8 / 126 / 255", "exact", "", credit_limits),
     Claim("P13", "oversubscription with 126 peer credits", "an additional 10K", "<= -10,000", V, oversubscription),
     Claim("P14", "`min` tells the most ever wanted", "-", "exact", U, marks),

@@ -14,4 +14,4 @@ def band(value: float | None, low: float, high: float, shown: str = "{:,.6g}") -
     """Return the figure of a value that must lie within [low, high]; None: it was not found."""
     if value is None:
         return Figure("not found", False)
-    return Figure(shown.format(value), low <= value <= high)
+    return Figure(shown.format(value), bool(low <= value <= high))
