@@ -211,8 +211,8 @@ def _guided(series: Normalised, ping_rates: Rates, test: pings.PingTest, blind: 
     """Return the find at the period of the pings themselves, its score lifted by the coincidence; None where it is no dip."""
     upside_down = pings.as_dips(ping_rates)
     candidates = folding.search(upside_down, keep=8)
-    if not candidates:
-        return None
+    if not candidates or candidates[0].snr <= 0:
+        return None  # pings that never pause
     likely = [each for each in candidates if each.snr > 0.8 * candidates[0].snr]
     shortest = min(likely, key=lambda each: each.period_s)
     ping_box = vetting.fit_box(upside_down, shortest)

@@ -74,6 +74,13 @@ def test_dips_of_known_period_width_and_depth_are_measured(period, width, depth,
     assert found.fap < 0.01
 
 
+def test_pings_that_never_pause_have_no_period_to_search_at():
+    time, value, _ = series()
+    load = deadtime.normalise(rates.from_counter(time, value))
+    always = rates.from_rate(time, np.full(time.size, 4_000.0))
+    assert deadtime._guided(load, always, deadtime.pings.PingTest(9.0), None) is None
+
+
 def test_a_recorded_ping_interval_within_the_error_is_the_period():
     time, value, _ = series(seconds=900, dt=1.0, period=75.0, width=7.0, depth=0.99, onset=10.3, noise=0.001)
     found, free = verdict(time, value, exact_periods_s=(75.0,)), verdict(time, value)
