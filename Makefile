@@ -28,7 +28,7 @@ fuzz: .venv/ready
 
 docs: .venv/ready
 	$(BIN)/python -m lnetstat tables --markdown > docs/columns.md
-	$(BIN)/python -m lnetstat.simulator.reference > docs/simulator-keys.md
+	$(BIN)/python -m lnetstat.simulator.keys_page > docs/simulator-keys.md
 
 # Only what the demo needs: no test tools.
 .venv/ready-demo: setup.cfg pyproject.toml | .venv/bin/python

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lnetstat.model import Parsed
-from lnetstat.simulator.peers_text import PeersText
 from lnetstat.simulator.scenario import load_scenario
 from lnetstat.simulator.source import SimulatorSource
+from lnetstat.simulator.text.peers import PeersText
 from lnetstat.sources.replay import write_tree
 from lnetstat.tables import peers
 

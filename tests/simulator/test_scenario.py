@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from lnetstat.errors import SimulatorError
-from lnetstat.simulator.keys import KEYS, keys_markdown
 from lnetstat.simulator.plan import PING, READ, SMALL, WRITE
 from lnetstat.simulator.scenario import load_scenario, preset_text, presets
-from lnetstat.simulator.units import rate_bytes_per_s, shown_size, shown_time, size_bytes, time_ns
+from lnetstat.simulator.scenario.keys import KEYS, keys_markdown
+from lnetstat.simulator.scenario.units import rate_bytes_per_s, shown_size, shown_time, size_bytes, time_ns
 from lnetstat.tables._rows import is_nid
 
 S = 10**9

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import strategies
 
 from lnetstat.errors import SimulatorError
-from lnetstat.simulator.keys import KEYS
 from lnetstat.simulator.plan import Plan
 from lnetstat.simulator.scenario import Scenario, load_scenario
+from lnetstat.simulator.scenario.keys import KEYS
 
 SMALL_SYSTEM = """
 [clients]

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from lnetstat.model import Parsed
-from lnetstat.simulator.peers_text import PeersText
-from lnetstat.simulator.service_text import service_text
+from lnetstat.simulator.text.peers import PeersText
+from lnetstat.simulator.text.services import service_text
 from lnetstat.simulator.views import Counter, ServiceView
 from lnetstat.tables import counters, peers
 

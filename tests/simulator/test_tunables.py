@@ -4,7 +4,7 @@ import pytest
 
 from lnetstat.errors import SimulatorError
 from lnetstat.simulator.scenario import load_scenario
-from lnetstat.simulator.tunables import Asked, O2ibAsked, hold, router_buffers, window
+from lnetstat.simulator.scenario.tunables import Asked, O2ibAsked, hold, router_buffers, window
 
 
 def held(lnd: str, release: str, cpts: int = 1, *, compute_node: bool = False, **asked: int):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lnetstat.simulator import reference
+from lnetstat.simulator import keys_page as reference
 from lnetstat.simulator.scenario import load_scenario, presets
 
 ROOT = Path(__file__).parents[2]

@@ -1,12 +1,12 @@
 """What a node's `tunables` table says, and remarks on a scenario whose numbers a real node could not show."""
 
-from lnetstat.simulator.groups import rpcs_of
-from lnetstat.simulator.lnet import Lnet, asked_buffers, asked_of
-from lnetstat.simulator.naming import Sizes
-from lnetstat.simulator.pings import phase_zero_ns, policy_of
-from lnetstat.simulator.settings import Settings
-from lnetstat.simulator.tunables import MODULES, POOLS, Held, Window
-from lnetstat.simulator.units import shown_size, shown_time
+from lnetstat.simulator.scenario.groups import rpcs_of
+from lnetstat.simulator.scenario.naming import Sizes
+from lnetstat.simulator.scenario.parameters import Lnet, asked_buffers, asked_of
+from lnetstat.simulator.scenario.pings import phase_zero_ns, policy_of
+from lnetstat.simulator.scenario.settings import Settings
+from lnetstat.simulator.scenario.tunables import MODULES, POOLS, Held, Window
+from lnetstat.simulator.scenario.units import shown_size, shown_time
 
 S = 10**9
 STOCK_TIMEOUT_S = 100
@@ -99,9 +99,8 @@ def _standstill(settings: Settings) -> list[str]:
     )
     if not most or in_flight <= most * servers:
         return []
-    return [
-        f"servers.request_buffers_max={most}: {in_flight} RPCs in flight may hold all wire credits of {servers} servers and stand still for ever"
-    ]
+    held = f"{in_flight} RPCs in flight may hold all wire credits of {servers} servers"
+    return [f"servers.request_buffers_max={most}: {held} and stand still for ever"]
 
 
 def _seconds(ns: int) -> int:

@@ -1,8 +1,9 @@
-"""docs/simulator-keys.md: every key of a scenario and of a truth file. `python -m lnetstat.simulator.reference` prints it."""
+"""docs/simulator-keys.md: every key of a scenario and of a truth file. `python -m lnetstat.simulator.keys_page` prints it."""
 
 import sys
 
-from lnetstat.simulator import keys, truth
+from lnetstat.simulator import truth
+from lnetstat.simulator.scenario import keys
 
 HEAD = (
     "# Keys of a scenario and of a truth file\n\nMade by `make docs`; do not edit. [simulator.md](simulator.md) says how both are used.\n\n"

@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from lnetstat.simulator.checks import io_clients, targets_of
-from lnetstat.simulator.costs import NODE_COSTS, WIRE_NS, NodeCosts
-from lnetstat.simulator.lnet import Lnet
-from lnetstat.simulator.naming import Sizes, place_of
-from lnetstat.simulator.pings import pings_of
 from lnetstat.simulator.plan import ONE, READ, SMALL, WRITE, Fault, Health, Net, Ni, Plan, Process, Service
-from lnetstat.simulator.settings import Settings
-from lnetstat.simulator.tunables import Held, Window
+from lnetstat.simulator.scenario.checks import io_clients, targets_of
+from lnetstat.simulator.scenario.costs import NODE_COSTS, WIRE_NS, NodeCosts
+from lnetstat.simulator.scenario.naming import Sizes, place_of
+from lnetstat.simulator.scenario.parameters import Lnet
+from lnetstat.simulator.scenario.pings import pings_of
+from lnetstat.simulator.scenario.settings import Settings
+from lnetstat.simulator.scenario.tunables import Held, Window
 
 KINDS = {"write": WRITE, "read": READ, "small": SMALL}
 DETECT_NS = {"2.12": 5 * 10**9, "2.16": 49 * 10**9}  # the drivers' time-outs; older releases have no health values

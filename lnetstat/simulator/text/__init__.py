@@ -13,11 +13,11 @@ import numpy as np
 
 from lnetstat.model import Parsed
 from lnetstat.simulator.engine import Engine
-from lnetstat.simulator.peers_text import PeersText
 from lnetstat.simulator.plan import Plan
-from lnetstat.simulator.releases import RELEASES
-from lnetstat.simulator.service_text import service_text
-from lnetstat.simulator.tunables import MODULES
+from lnetstat.simulator.scenario.tunables import MODULES
+from lnetstat.simulator.text.peers import PeersText
+from lnetstat.simulator.text.releases import RELEASES
+from lnetstat.simulator.text.services import service_text
 from lnetstat.simulator.views import NisView
 from lnetstat.tables import buffers, lnet_stats, nis, routers, routes, table_named, tunables
 

@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from lnetstat.simulator.settings import Settings
-from lnetstat.simulator.tunables import MODULES, POOLS, Asked, Held, O2ibAsked, Window, hold, router_buffers, window
+from lnetstat.simulator.scenario.settings import Settings
+from lnetstat.simulator.scenario.tunables import MODULES, POOLS, Asked, Held, O2ibAsked, Window, hold, router_buffers, window
 
 OLD_RELEASES = ("1.8", "2.5")  # up to 2.7 both ends of an o2ib connection must have the same peer_credits
 

@@ -3,8 +3,8 @@
 import enum
 from typing import NamedTuple
 
-from lnetstat.simulator.costs import CREDIT_RETURN_NS, DISK_NS, NODE_COSTS, PING_NS, SMALL_NS, WIRE_NS, Cost
-from lnetstat.simulator.units import shown_size, shown_time
+from lnetstat.simulator.scenario.costs import CREDIT_RETURN_NS, DISK_NS, NODE_COSTS, PING_NS, SMALL_NS, WIRE_NS, Cost
+from lnetstat.simulator.scenario.units import shown_size, shown_time
 
 Value = int | float | str | Cost | tuple[str, ...]
 

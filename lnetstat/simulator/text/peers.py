@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lnetstat.model import Parsed
-from lnetstat.simulator.releases import LAST_MOST_S
+from lnetstat.simulator.text.releases import LAST_MOST_S
 from lnetstat.tables import peers
 
 Column = NDArray[np.int64]

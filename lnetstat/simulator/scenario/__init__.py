@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from lnetstat.errors import SimulatorError
-from lnetstat.simulator import naming
-from lnetstat.simulator.checks import check, check_addresses, check_hosts
-from lnetstat.simulator.groups import plan_of
-from lnetstat.simulator.lnet import Lnet, lnet_of
-from lnetstat.simulator.nodes import node_tunables, remarks
 from lnetstat.simulator.plan import Plan
-from lnetstat.simulator.reading import preset_text, presets, read_settings
-from lnetstat.simulator.settings import Settings
+from lnetstat.simulator.scenario import naming
+from lnetstat.simulator.scenario.checks import check, check_addresses, check_hosts
+from lnetstat.simulator.scenario.groups import plan_of
+from lnetstat.simulator.scenario.nodes import node_tunables, remarks
+from lnetstat.simulator.scenario.parameters import Lnet, lnet_of
+from lnetstat.simulator.scenario.reading import preset_text, presets, read_settings
+from lnetstat.simulator.scenario.settings import Settings
 
 __all__ = ["Scenario", "load_scenario", "preset_text", "presets"]
 

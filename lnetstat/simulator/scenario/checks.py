@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
-from lnetstat.simulator.naming import Sizes, addresses, client_host, place_of, router_host, server_host
-from lnetstat.simulator.pings import idle_ns, phase_zero_ns, policy_of, spread_ns
-from lnetstat.simulator.settings import Settings, near
-from lnetstat.simulator.units import shown_time
+from lnetstat.simulator.scenario.naming import Sizes, addresses, client_host, place_of, router_host, server_host
+from lnetstat.simulator.scenario.pings import idle_ns, phase_zero_ns, policy_of, spread_ns
+from lnetstat.simulator.scenario.settings import Settings, near
+from lnetstat.simulator.scenario.units import shown_time
 from lnetstat.words import printable
 
 IMPORTS_MAX = 50_000_000

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from lnetstat.errors import SimulatorError
-from lnetstat.simulator.settings import Given, Settings, complaint, flat, from_option, is_no_blocks, merge, near, without_blocks
+from lnetstat.simulator.scenario.settings import Given, Settings, complaint, flat, from_option, is_no_blocks, merge, near, without_blocks
 from lnetstat.words import printable
 
 PRESETS = Path(__file__).parent / "presets"

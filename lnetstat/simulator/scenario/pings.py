@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lnetstat.simulator.plan import Pings
-from lnetstat.simulator.settings import Settings
+from lnetstat.simulator.scenario.settings import Settings
 
 S = 10**9
 MOST_FIRST_NS = 10 * S

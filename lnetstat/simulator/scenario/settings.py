@@ -8,9 +8,9 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import NamedTuple
 
 from lnetstat.errors import SimulatorError
-from lnetstat.simulator.costs import Cost
-from lnetstat.simulator.keys import BLOCKS, KEYS, Key, Kind, Value, allowed
-from lnetstat.simulator.units import is_rate, rate_bytes_per_s, size_bytes, time_ns
+from lnetstat.simulator.scenario.costs import Cost
+from lnetstat.simulator.scenario.keys import BLOCKS, KEYS, Key, Kind, Value, allowed
+from lnetstat.simulator.scenario.units import is_rate, rate_bytes_per_s, size_bytes, time_ns
 from lnetstat.words import printable
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
