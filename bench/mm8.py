@@ -126,7 +126,7 @@ def _queue_program() -> Callable[..., int]:
     names.update(jit.compile_functions((events,)))
     names.update(numpy=numpy, PLACES=PLACES, STATION_SERVERS=SERVERS, GAP_NS=SECOND_NS / ARRIVALS_PER_S, SERVICE_NS=float(SECOND_NS))
     inner = numba.njit(types.FunctionType(_tandem.__code__, names), error_model="numpy")
-    pointer = jit._pointer()
+    pointer = jit.pointer()
 
     @numba.njit(error_model="numpy")
     def tandem(m: Any, h: Any, count: int, seed: int, lost: Any) -> int:

@@ -1,6 +1,6 @@
 """Run a plan: the group's state at any simulated time, message by message."""
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,7 @@ from lnetstat.simulator.views import (
 
 Array = npt.NDArray[np.int64]
 FIRST_EVENTS = 4096
+PAUSE_COMPILED, PAUSE_PLAIN = 1 << 20, 1 << 13  # a tenth of a second or so
 TRACE_ROOM = 3 * 65_536
 
 
@@ -36,6 +37,13 @@ class Event(NamedTuple):
     time_ns: int
     kind: int
     number: int
+
+
+class Stop(Protocol):
+    """What can be asked whether to stop: a threading or multiprocessing Event."""
+
+    def is_set(self) -> bool:
+        """Whether to stop."""
 
 
 class Engine:
@@ -52,6 +60,7 @@ class Engine:
         margin = beginning.margin(plan)
         memory, self._places = build.build(plan, beginning.message_count(plan) if self.compiled else margin)
         memory[MARGIN] = margin
+        memory[PAUSE_EVENTS] = PAUSE_COMPILED if self.compiled else PAUSE_PLAIN
         events = beginning.first_events(memory, plan, self._places)
         self._room = max(FIRST_EVENTS, 2 * len(events) // EVENT) + margin
         heap = np.zeros(self._room * EVENT, dtype=np.int64)
@@ -85,16 +94,19 @@ class Engine:
         flat = np.asarray(self._trace[: self._memory[TRACE_COUNT]], dtype=np.int64).reshape(-1, 3)
         return [Event(*row) for row in flat.tolist()]
 
-    def advance(self, until_ns: int) -> None:
-        """Process all events with time <= until_ns."""
+    def advance(self, until_ns: int, stop: Stop | None = None) -> bool:
+        """Process all events with time <= until_ns; False where `stop` was set before: the state is then that of some time before."""
         if until_ns < self.now_ns:
             raise SimulatorError(f"cannot go back from {self.now_ns} ns to {until_ns} ns")
         while True:
             outcome = self._advance(self._memory, self._heap, self._room, self._trace, until_ns)
             self._copy = None
             if outcome == FINISHED:
-                return
-            self._grow(outcome)
+                return True
+            if outcome != PAUSED:
+                self._grow(outcome)
+            elif stop is not None and stop.is_set():
+                return False
 
     def _grow(self, outcome: int) -> None:
         if outcome == MORE_MESSAGES:

@@ -5,10 +5,14 @@ import hashlib
 import importlib
 import importlib.util
 import os
+import pickle
+import shutil
 import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from lnetstat.simulator.kernel import client, events, health, layout, lnet, loop, o2ib, ptlrpc
 
@@ -23,13 +27,32 @@ def available() -> bool:
 @functools.cache
 def advance() -> Callable[..., int]:
     """Return loop.advance compiled, for arrays. The first call on a machine compiles for some seconds; later ones find it on disk."""
+    folder = _cache_folder(MODULES)
+    try:
+        return _ready(folder)
+    except (OSError, EOFError, ValueError, pickle.UnpicklingError):  # a damaged cache or a full disk: it is only a cache
+        if folder is None:
+            raise
+        shutil.rmtree(folder, ignore_errors=True)
+    try:
+        return _ready(_cache_folder(MODULES))
+    except OSError:
+        return _ready(None)
+
+
+def _ready(folder: Path | None) -> Callable[..., int]:
+    """Compile, or load from `folder`; and run it once on a memory without events, so that what fails fails here."""
     namespace = compile_functions(MODULES)
-    namespace.update(inner=namespace["advance"], pointer=_pointer())
-    return compile_outermost(types.FunctionType(_advance_arrays.__code__, namespace, "advance_arrays"), MODULES)
+    namespace.update(inner=namespace["advance"], pointer=pointer())
+    function = compile_outermost(types.FunctionType(_advance_arrays.__code__, namespace, "advance_arrays"), folder)
+    memory = np.zeros(layout.AFTER_RINGS, dtype=np.int64)
+    memory[layout.RINGS_AT : layout.AFTER_RINGS : layout.RING] = layout.NEVER
+    function(memory, np.zeros(layout.EVENT, dtype=np.int64), 0, np.zeros(0, dtype=np.int64), 0)
+    return function
 
 
 def _advance_arrays(m: Any, h: Any, room: int, trace: Any, until: int) -> int:
-    return inner(pointer(m), pointer(h), room, pointer(trace), until)  # type: ignore[name-defined, no-any-return]  # noqa: F821
+    return inner(pointer(m), pointer(h), room, pointer(trace), until)  # type: ignore[call-arg, name-defined, no-any-return]  # noqa: F821
 
 
 def compile_functions(modules: tuple[types.ModuleType, ...]) -> dict[str, Any]:
@@ -48,10 +71,9 @@ def compile_functions(modules: tuple[types.ModuleType, ...]) -> dict[str, Any]:
     return namespace
 
 
-def compile_outermost(function: Callable[..., int], modules: tuple[types.ModuleType, ...]) -> Callable[..., int]:
-    """Compile the function that Python calls; it is kept on disk and contains all that it calls."""
+def compile_outermost(function: Callable[..., int], folder: Path | None = None) -> Callable[..., int]:
+    """Compile the function that Python calls; it is kept in `folder` and contains all that it calls."""
     numba = importlib.import_module("numba")
-    folder = _cache_folder(modules)
     before = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(folder)
     try:
@@ -60,19 +82,19 @@ def compile_outermost(function: Callable[..., int], modules: tuple[types.ModuleT
         numba.config.CACHE_DIR = before
 
 
-def _pointer() -> Any:
+def pointer() -> Any:
     """A function, for compiled code only: the address of an array's first element."""
     numba_types = importlib.import_module("numba.types")
     extending = importlib.import_module("numba.extending")
 
     @extending.intrinsic  # type: ignore[untyped-decorator]
-    def pointer(_context: Any, array: Any) -> Any:
+    def address(_context: Any, array: Any) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             return context.make_array(signature.args[0])(context, builder, value=arguments[0]).data
 
         return numba_types.CPointer(array.dtype)(array), codegen
 
-    return pointer
+    return address
 
 
 def _cache_folder(modules: tuple[types.ModuleType, ...]) -> Path | None:

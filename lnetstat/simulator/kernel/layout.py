@@ -26,7 +26,7 @@ HEADER_BYTES = 72  # lnet_hdr_t: counted in queue_bytes
 HEALTH_MAX = 1000
 
 # what advance() returns
-FINISHED, MORE_MESSAGES, MORE_EVENTS, MORE_TRACE = range(4)
+FINISHED, MORE_MESSAGES, MORE_EVENTS, MORE_TRACE, PAUSED = range(5)
 
 # the head of the memory: 0 is no object
 NOW = 1
@@ -83,6 +83,7 @@ TRACE_COUNT = 51
 EVENT_COUNT = 52
 HAS_FAULTS = 54
 UNUSED_MESSAGE = 55  # the first that was never used
+PAUSE_EVENTS = 56  # after so many events advance() returns, so that a run can be stopped
 MESSAGE_COUNT = 53  # LNet messages completed
 HEAD = 64
 

@@ -10,16 +10,19 @@ from lnetstat.simulator.kernel.ptlrpc import *
 
 
 def advance(m: Memory, h: Memory, room: int, trace: Memory, until: int) -> int:
-    """Process all events with time <= `until`; FINISHED, or what has to grow before going on.
+    """Process all events with time <= `until`; FINISHED, what has to grow before going on, or PAUSED after many events.
 
     `room`: how many events the heap holds; `trace`: three numbers an event, or of no length.
     """
+    pause = m[EVENT_COUNT] + m[PAUSE_EVENTS]
     while True:
         ring = first_ring(m, h)
         time = first_time(m, h, ring)
         if time > until:
             m[NOW] = until
             return FINISHED
+        if m[EVENT_COUNT] == pause:
+            return PAUSED
         if m[FREE_COUNT] < m[MARGIN]:
             return MORE_MESSAGES
         if m[HEAP_COUNT] + m[MARGIN] > room:
