@@ -7,7 +7,7 @@ import pytest
 from hypothesis import strategies
 
 from lnetstat.errors import SimulatorError
-from lnetstat.simulator.plan import Plan
+from lnetstat.simulator.plan import WRITE, Plan
 from lnetstat.simulator.scenario import Scenario, load_scenario
 from lnetstat.simulator.scenario.keys import KEYS
 
@@ -84,6 +84,15 @@ def test_another_block_can_be_added_but_not_beyond_a_gap(tmp_path: Path) -> None
     )
 
 
+def test_a_block_without_keys_has_the_defaults(tmp_path: Path) -> None:
+    text = SMALL_SYSTEM.replace("processes = 4\n", "")
+    (process,) = scenario_of(tmp_path, text).plan(0).processes
+    assert (process.client, process.kind, process.window) == (0, WRITE, 8)
+    (tmp_path / "based.toml").write_text('base = "own.toml"\n[[io]]\n[[io]]\nprocesses = 2\n', encoding="utf-8")
+    based = load_scenario(str(tmp_path / "based.toml"), {"io.0.window": "3", "io.2.kind": "read"}).plan(0).processes
+    assert [(process.client, process.window) for process in based] == [(0, 3), (1, 8), (2, 8), (3, 8)]
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -95,10 +104,13 @@ def test_another_block_can_be_added_but_not_beyond_a_gap(tmp_path: Path) -> None
         ("[routers]\ncount = true\n", "own.toml: key 'routers.count': true: expected a whole number, 0 to 1000"),
         ("[run]\nduration = 60\n", "own.toml: key 'run.duration': 60: expected a time with a unit, such as \"75 s\": 1 s to 30 d"),
         ('[run]\nduration = "0 s"\n', "own.toml: key 'run.duration': '0 s': expected 1 s to 30 d"),
-        ('[run]\nstart = "today"\n', "own.toml: key 'run.start': 'today': expected a date such as 2012-05-01T00:00:00Z, with its zone"),
+        (
+            '[run]\nstart = "today"\n',
+            "own.toml: key 'run.start': 'today': expected a date such as 2012-05-01T00:00:00Z, of 1970 to 2199, with its zone",
+        ),
         (
             "[run]\nstart = 2012-05-01\n",
-            "own.toml: key 'run.start': 2012-05-01: expected a date such as 2012-05-01T00:00:00Z, with its zone",
+            "own.toml: key 'run.start': 2012-05-01: expected a date such as 2012-05-01T00:00:00Z, of 1970 to 2199, with its zone",
         ),
         ("[costs]\ndisk_jitter = nan\n", "own.toml: key 'costs.disk_jitter': nan: expected a share, 0 to 1"),
         ('[costs]\ndisk_write = "0 GB/s"\n', "own.toml: key 'costs.disk_write': '0 GB/s': expected a rate of 1 kB/s to 1000 TB/s"),
@@ -110,6 +122,12 @@ def test_another_block_can_be_added_but_not_beyond_a_gap(tmp_path: Path) -> None
         ("[[faults]]\nrails = 3\n", "own.toml: key 'faults.0.rails' is unknown; did you mean 'faults.0.rail'?"),
         ("[gni]\npeer_buffer_credits = 3\n", "key 'gni.peer_buffer_credits' is unknown"),
         ("[tcp]\ncredits = 0\n", "own.toml: key 'tcp.credits': 0: expected 1 to 100000"),
+        ("[o2ib]\ncredits = 7\n", "own.toml: key 'o2ib.credits': 7: expected 8 to 100000"),
+        ("[routers.o2ib]\ncredits = 1\n", "own.toml: key 'routers.o2ib.credits': 1: expected 8 to 100000"),
+        ("[observe]\nhosts = []\n", "own.toml: key 'observe.hosts': []: expected at least one: a list of host names"),
+        ("[run]\nstart = 9999-12-31T23:59:59Z\n", "expected a date such as 2012-05-01T00:00:00Z, of 1970 to 2199"),
+        ("[run]\nstart = 1969-01-01T00:00:00Z\n", "expected a date such as 2012-05-01T00:00:00Z, of 1970 to 2199"),
+        ("[[faults]]\n", "own.toml: key 'faults.0.node' is not given: the host name of the node whose interface fails"),
     ],
 )
 def test_one_line_for_a_key_that_cannot_be(tmp_path: Path, text: str, said: str) -> None:
@@ -141,6 +159,10 @@ def test_one_line_for_a_key_that_cannot_be(tmp_path: Path, text: str, said: str)
         ({"run.sample": "1 ms", "run.duration": "3 h"}, "--set: key 'run.sample': '1 ms': 10800000 samples: expected at most 10000000"),
         ({"io.0.start": "1 h"}, "--set: key 'io.0.start': '1 h': expected at most the duration, 15 min"),
         ({"pings.spread": "26 s"}, "--set: key 'pings.spread': '26 s': expected at most the interval, 25 s"),
+        (
+            {"pings.interval": "100 ms", "pings.policy": "aligned-jiffies"},
+            "--set: key 'pings.interval': '100 ms': expected at least 200 ms, pings.spread's default with policy aligned-jiffies, or a",
+        ),
         ({"pings.first": "20 min"}, "expected less than the duration, 15 min"),
         ({"pings.policy": "aligned-wallclock", "pings.first": "1 s"}, "the wall clock says when"),
         ({"pings.policy": "aligned-jiffies", "pings.early": "0.1"}, "with policy aligned-jiffies rounds do not drift"),

@@ -82,6 +82,11 @@ def test_o2ib_window(peer_credits: int, asked: O2ibAsked, expected: tuple[int, i
     assert window("1.8", peer_credits, asked)[0] == expected
 
 
+def test_a_window_of_one_credit_still_has_a_high_water_mark() -> None:
+    """At 0 every NOOP would be answered by another."""
+    assert window("2.5", 1, O2ibAsked())[0].highwater == 1
+
+
 def test_every_change_of_the_window_is_told() -> None:
     assert window("1.8", 126, O2ibAsked(concurrent_sends=63))[1] == ()
     assert "raised to half of peer_credits=126" in window("1.8", 126, O2ibAsked(concurrent_sends=10))[1][0]

@@ -76,6 +76,11 @@ def _run(settings: Settings) -> None:
 
 def _pings(settings: Settings) -> None:
     interval, policy = settings.number("pings.interval"), policy_of(settings)
+    if spread_ns(settings) > interval and not settings.is_given("pings.spread"):
+        words = (
+            f"expected at least {shown_time(spread_ns(settings))}, pings.spread's default with policy {policy}, or a shorter pings.spread"
+        )
+        raise settings.error("pings.interval", words)
     if spread_ns(settings) > interval:
         raise settings.error("pings.spread", f"expected at most the interval, {shown_time(interval)}")
     if policy == "aligned-wallclock" and settings.is_given("pings.first"):

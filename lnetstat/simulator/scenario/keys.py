@@ -4,6 +4,7 @@ import enum
 from typing import NamedTuple
 
 from lnetstat.simulator.scenario.costs import CREDIT_RETURN_NS, DISK_NS, NODE_COSTS, PING_NS, SMALL_NS, WIRE_NS, Cost
+from lnetstat.simulator.scenario.tunables import O2IB_LEAST
 from lnetstat.simulator.scenario.units import shown_size, shown_time
 
 Value = int | float | str | Cost | tuple[str, ...]
@@ -285,6 +286,8 @@ def _driver_keys() -> tuple[Key, ...]:
             if (lnd, name) == ("gni", "peer_buffer_credits"):
                 continue  # kgnilnd has no such parameter
             low = 0 if name == "peer_buffer_credits" else 1
+            if (lnd, name) == ("o2ib", "credits"):
+                low = O2IB_LEAST  # fewer would press peer_credits below ko2iblnd's least
             for prefix in ("", "clients.", "routers.", "servers."):
                 text_here = f"{text}; also clients.{lnd}.{name}, routers.…, servers.… for one kind of node"
                 keys.append(
@@ -310,7 +313,7 @@ def allowed(key: Key) -> str:
     if key.kind is Kind.COST:
         return f'{shown_time(key.low)} to {shown_time(key.high)}, or a rate such as "3.2 GB/s"'
     if key.kind is Kind.DATE:
-        return "a date such as 2012-05-01T00:00:00Z"
+        return "a date such as 2012-05-01T00:00:00Z, of 1970 to 2199"
     if key.kind is Kind.NAMES:
         return 'a list of host names, such as ["rtr01", "oss01"]'
     return f"{key.low} to {key.high}" if key.kind in (Kind.COUNT, Kind.SHARE) else key.kind.value

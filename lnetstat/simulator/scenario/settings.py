@@ -15,6 +15,7 @@ from lnetstat.words import printable
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _BLOCK = re.compile(rf"({'|'.join(BLOCKS)})\.(0|[1-9][0-9]{{0,5}})\.(.+)", re.ASCII)
+_BARE_BLOCK = re.compile(rf"({'|'.join(BLOCKS)})\.(0|[1-9][0-9]{{0,5}})", re.ASCII)
 _LONGEST = 60
 
 
@@ -26,7 +27,7 @@ class Given(NamedTuple):
 
 
 def flat(tree: Mapping[str, object], origin: str, prefix: str = "") -> dict[str, Given]:
-    """Return the leaves of a TOML tree under dotted names; [[io]] blocks count from io.0."""
+    """Return the leaves of a TOML tree under dotted names; [[io]] blocks count from io.0, and one without keys is a leaf itself."""
     leaves: dict[str, Given] = {}
     for name, value in tree.items():
         path = f"{prefix}{name}"
@@ -34,7 +35,8 @@ def flat(tree: Mapping[str, object], origin: str, prefix: str = "") -> dict[str,
             leaves |= flat(value, origin, f"{path}.")
         elif isinstance(value, list) and path in BLOCKS and value and all(isinstance(item, dict) for item in value):
             for number, item in enumerate(value):
-                leaves |= flat(item, origin, f"{path}.{number}.")
+                block = f"{path}.{number}"
+                leaves |= flat(item, origin, f"{block}.") if item else {block: Given(item, origin)}
         else:
             leaves[path] = Given(value, origin)
     return leaves
@@ -59,6 +61,11 @@ def is_section(name: str) -> bool:
 def is_no_blocks(name: str, given: Given) -> bool:
     """True for io = []: the blocks of the base are not wanted."""
     return name in BLOCKS and given.value == []
+
+
+def is_bare_block(name: str, given: Given) -> bool:
+    """True for an [[io]] without keys: all of them have their defaults."""
+    return given.value == {} and _BARE_BLOCK.fullmatch(name) is not None
 
 
 def key_of(name: str) -> Key | None:
@@ -89,7 +96,7 @@ class Settings:
         self.label = label
         self._given = dict(given)
         self._check_blocks()
-        self._values = {name: self._checked(name, given) for name, given in self._given.items()}
+        self._values = {name: self._checked(name, given) for name, given in self._given.items() if not is_bare_block(name, given)}
 
     def is_given(self, name: str) -> bool:
         return name in self._values
@@ -164,7 +171,8 @@ class Settings:
 
     def _check_blocks(self) -> None:
         for block in BLOCKS:
-            names = [name for name in self._given if _BLOCK.fullmatch(name) and name.startswith(f"{block}.")]
+            own = [(name, given) for name, given in self._given.items() if name.startswith(f"{block}.")]
+            names = [name for name, given in own if _BLOCK.fullmatch(name) or is_bare_block(name, given)]
             numbers = sorted({int(name.split(".")[1]) for name in names})
             for expected, number in enumerate(numbers):
                 if number != expected:
@@ -280,6 +288,8 @@ def _text(key: Key, value: object) -> Value:
 def _names(key: Key, value: object) -> Value:
     if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
         raise ValueError(f"expected {allowed(key)}")
+    if not value:
+        raise ValueError(f"expected at least one: {allowed(key)}")
     return tuple(value)
 
 

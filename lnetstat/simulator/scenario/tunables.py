@@ -89,7 +89,7 @@ def window(release: str, peer_credits: int, asked: O2ibAsked) -> tuple[Window, t
     """Return o2iblnd's window on a connection between nodes with these peer_credits (as they hold), with notes."""
     notes: list[str] = []
     highwater = max(asked.peer_credits_hiw, peer_credits // 2)
-    highwater = min(highwater, peer_credits - 1)
+    highwater = max(min(highwater, peer_credits - 1), 1)  # 0 would have both ends send NOOPs for ever
     if asked.peer_credits_hiw not in (0, highwater):
         least, most = peer_credits // 2, peer_credits - 1
         notes.append(
