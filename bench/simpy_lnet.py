@@ -100,7 +100,7 @@ class Node:
     def __init__(self, lnet: "Lnet", number: int, role: int) -> None:
         plan = lnet.plan
         self.role, self.cpts = role, 1 if role == CLIENT else plan.cpts
-        self.turn = 0
+        self.turn = plan.routers - 1
         self.entries: dict[int, Entry] = {}
         if role == ROUTER:
             self.pools = [[lnet.credits(count) for count in plan.router_buffers] for _ in range(self.cpts)]
@@ -148,6 +148,9 @@ class Lnet:
         one, other = Entry(self, self.nodes[a], interface_a, b), Entry(self, self.nodes[b], interface_b, a)
         one.other, other.other = other, one
         self.nodes[a].entries[b], self.nodes[b].entries[a] = one, other
+        for own, (node, remote) in ((one, (a, b)), (other, (b, a))):
+            if self.nodes[node].role != ROUTER:
+                own.seq = (remote - self.plan.clients - node) % self.plan.routers
 
     def travel(self, message: Message, source: int, target: int) -> Generator[simpy.Event, Any, Entry]:
         """Send from a client or server to the other end; return the entry there by which it came."""

@@ -157,7 +157,8 @@ def windows(truth: GroupTruth, found: Rounds, amounts: NDArray[np.int64], pings:
     ends = begins + length * bin_ns
     overlapped = np.zeros(count, bool)
     inside = np.zeros(count, bool)
-    for begin_ns, end_ns in found.floods:
+    for flood_ns, end_ns in found.floods:
+        begin_ns = flood_ns // bin_ns * bin_ns  # as fine as the bins are
         overlapped |= (begins < end_ns) & (ends > begin_ns)
         inside |= (begins >= begin_ns) & (ends <= end_ns)
     cut = slice(first, first + count * length)

@@ -262,6 +262,10 @@ def _fill_entries(m: Array, plan: Plan, places: Places, per_client: int, per_ser
         entries[:, field] = m[entries[:, NI_OF] + NI_PEER_CREDITS]
     for field in (RTR, RTR_MIN):
         entries[:, field] = m[entries[:, NI_OF] + NI_PEER_BUFFER_CREDITS]
+    owner = m[node + NODE_INDEX]
+    if routers:  # the kernel puts routes in random order; so no node begins with the router that its neighbour begins with
+        entries[:, SEQ] = np.where(m[node + NODE_ROLE] == ROUTER, 0, (remote - clients - owner) % routers)
+        m[places.nodes + np.arange(clients + routers + servers) * NODE + TURN] = routers - 1
     connected = _has_connection(plan, mine, remote)
     connections = places.connections + np.arange(int(connected.sum())) * CONNECTION
     entries[connected, CONNECTION_OF] = connections

@@ -258,3 +258,6 @@ class World:
             made = [Entry(ni, remote, cpt) for ni in own for remote in remote_nis]
             node.entries += made
             node.routes[number] = made
+            if self.plan.routers and node.role != "router":
+                node.turn = self.plan.routers - 1
+                made[0].seq = (number - self.plan.clients - node.number) % self.plan.routers
