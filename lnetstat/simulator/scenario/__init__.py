@@ -15,6 +15,7 @@ from lnetstat.simulator.scenario.groups import plan_of
 from lnetstat.simulator.scenario.nodes import node_tunables, remarks
 from lnetstat.simulator.scenario.parameters import Lnet, lnet_of
 from lnetstat.simulator.scenario.reading import preset_text, presets, read_settings
+from lnetstat.simulator.scenario.rpc_times import check_rpc_times
 from lnetstat.simulator.scenario.settings import Settings
 
 __all__ = ["Scenario", "load_scenario", "preset_text", "presets"]
@@ -78,6 +79,7 @@ def load_scenario(name_or_path: str, settings: Mapping[str, str] | None = None) 
     check_addresses(checked, sizes)
     check_hosts(checked, sizes)
     lnet = lnet_of(checked)
+    check_rpc_times(checked, lnet)
     ipv6 = bool(checked.number_or("network.ipv6", checked.text("release") == "2.16"))
     return Scenario(
         name=name,

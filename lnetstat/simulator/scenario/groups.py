@@ -22,12 +22,12 @@ def plan_of(settings: Settings, lnet: Lnet, sizes: Sizes, group: int) -> Plan:
     """Return one group's plan."""
     targets, seed, bulk_bytes = targets_of(settings), settings.number("run.seed"), settings.number("messages.bulk")
     client_net = _net(settings, "client", lnet.client_lnd, lnet.client_window)
-    client_ni = _ni(lnet.client, _end_costs(settings, "clients", lnet.client_lnd), bulk_bytes)
+    client_ni = _ni(lnet.client, end_costs(settings, "clients", lnet.client_lnd), bulk_bytes)
     server_net, router_client_ni, router_server_ni = client_net, client_ni, client_ni
     if sizes.routers:
         server_net = _net(settings, "server", lnet.server_lnd, lnet.server_window)
-        router_client_ni = _ni(lnet.router_client_side, _router_costs(settings, lnet.client_lnd), bulk_bytes)
-        router_server_ni = _ni(lnet.router_server_side, _router_costs(settings, lnet.server_lnd), bulk_bytes)
+        router_client_ni = _ni(lnet.router_client_side, router_costs(settings, lnet.client_lnd), bulk_bytes)
+        router_server_ni = _ni(lnet.router_server_side, router_costs(settings, lnet.server_lnd), bulk_bytes)
     return Plan(
         clients=sizes.clients,
         routers=sizes.routers,
@@ -39,7 +39,7 @@ def plan_of(settings: Settings, lnet: Lnet, sizes: Sizes, group: int) -> Plan:
         client_ni=client_ni,
         router_client_ni=router_client_ni,
         router_server_ni=router_server_ni,
-        server_ni=_ni(lnet.server, _end_costs(settings, "servers", lnet.server_lnd), bulk_bytes),
+        server_ni=_ni(lnet.server, end_costs(settings, "servers", lnet.server_lnd), bulk_bytes),
         router_buffers=lnet.router_buffers,
         balance=settings.text("routers.choice") == "balanced",
         targets=targets,
@@ -100,7 +100,7 @@ def _ni(held: Held, costs: NodeCosts, bulk_bytes: int) -> Ni:
     )
 
 
-def _end_costs(settings: Settings, role: str, lnd: str) -> NodeCosts:
+def end_costs(settings: Settings, role: str, lnd: str) -> NodeCosts:
     """Return what messages cost a client or server: the scenario's numbers, else those of its driver."""
     costs = NODE_COSTS[role, lnd]
     return NodeCosts(
@@ -110,7 +110,8 @@ def _end_costs(settings: Settings, role: str, lnd: str) -> NodeCosts:
     )
 
 
-def _router_costs(settings: Settings, lnd: str) -> NodeCosts:
+def router_costs(settings: Settings, lnd: str) -> NodeCosts:
+    """Return what messages cost a router on the side of one driver."""
     prefix = f"costs.routers.{lnd}"
     eager_ns = settings.number("costs.routers.gni.eager") if lnd == "gni" else -1  # ksocklnd and o2iblnd have no eager receive
     return NodeCosts(settings.number(f"{prefix}.send"), settings.cost(f"{prefix}.bulk"), settings.number(f"{prefix}.receive"), eager_ns)
