@@ -7,17 +7,21 @@ from lnetstat.analysis.results import CreditUse, DeadTime
 from lnetstat.analysis.wording import CREDITS, clock_of, credit_advice
 from lnetstat.model import Finding, Severity
 
+FOLLOWS_SHARE = 0.9  # of a pool: what is on its way out of it has been counted at another moment of the same sample
+
 
 class Exhaustion(NamedTuple):
     """`resource`: peer_credits, ni_credits, router_buffers, peer_router_credits, server or none; `first`: the row (None for the last two).
 
     `ordered`: False where no order can be told: marks were low already when the record began, or fell within one sample, or there are
-    few samples. Then `first` is the row that was the scarcest."""
+    few samples. Then `first` is the row that was the scarcest. `held`: where the order follows from what the buffers held: messages of
+    the router's peers, and buffers."""
 
     resource: str
     first: CreditUse | None
     ordered: bool
     order: tuple[tuple[str, int], ...]  # (resource, when first seen below 0 in ns)
+    held: tuple[int, int] | None = None
 
 
 def first_exhausted(used: list[CreditUse], dead_time: DeadTime) -> Exhaustion:
@@ -35,8 +39,26 @@ def first_exhausted(used: list[CreditUse], dead_time: DeadTime) -> Exhaustion:
         order.setdefault(use.resource, use.first_low_ns or 0)
     if timed and not any(use.low_at_start or use.few for use in ran_out) and _well_apart(timed):
         return Exhaustion(timed[0].resource, timed[0], True, tuple(order.items()))
-    worst = max(ran_out, key=lambda use: (use.waiting / max(1, use.limit), use.waiting_max / max(1, use.limit), badness(use)))
-    return Exhaustion(worst.resource, worst, False, tuple(order.items()))
+    worst = _scarcest(ran_out)
+    return _peers_behind_buffers(ran_out, tuple(order.items())) or Exhaustion(worst.resource, worst, False, tuple(order.items()))
+
+
+def _scarcest(ran_out: list[CreditUse]) -> CreditUse:
+    return max(ran_out, key=lambda use: (use.waiting / max(1, use.limit), use.waiting_max / max(1, use.limit), badness(use)))
+
+
+def _peers_behind_buffers(ran_out: list[CreditUse], order: tuple[tuple[str, int], ...]) -> Exhaustion | None:
+    """Return peer credits as first where a router's buffers were full of messages that had none, within whatever one sample hides.
+
+    A router's buffer is in use until the message in it is sent on: buffers in use = sum over its peers of (max - tx) (CUG 2012, IV.C). So
+    where that sum is the whole pool, its buffers only follow; were they the first, few messages in them would lack a peer's credit.
+    """
+    for pool in (use for use in ran_out if use.resource == "router_buffers" and use.waiting and not use.low_at_start):
+        peers = [use for use in ran_out if use.resource == "peer_credits" and use.host == pool.host and use.waiting]
+        held = sum(use.limit + use.waiting for use in peers)
+        if peers and held >= FOLLOWS_SHARE * pool.limit and not any(use.low_at_start or use.few for use in (pool, *peers)):
+            return Exhaustion("peer_credits", _scarcest(peers), True, order, (held, pool.limit))
+    return None
 
 
 def _well_apart(timed: list[CreditUse]) -> bool:
@@ -64,7 +86,9 @@ def sentence(found: Exhaustion) -> str:
 
 def finding_of(found: Exhaustion, begin_ns: int, end_ns: int) -> Finding | None:
     """Return the finding, None where nothing ran out."""
-    evidence = {"resource": found.resource, "ordered": found.ordered, "order": [list(each) for each in found.order]}
+    evidence: dict[str, object] = {"resource": found.resource, "ordered": found.ordered, "order": [list(each) for each in found.order]}
+    if found.held is not None:
+        evidence |= {"messages_held": found.held[0], "router_buffers": found.held[1]}
     if found.resource == "none" or (found.first is not None and (found.first.few or not found.first.waiting)):
         return None
     if found.first is None:
@@ -82,7 +106,11 @@ def finding_of(found: Exhaustion, begin_ns: int, end_ns: int) -> Finding | None:
     use, guide = found.first, CREDITS[found.resource]
     others = [CREDITS[resource].noun for resource, _ in found.order if resource != found.resource]
     where = f"{guide.holder} {use.subject}{' on ' + use.host if use.host else ''}"
-    if found.ordered and use.first_low_ns is not None:
+    if found.held is not None:
+        held, buffers = found.held
+        message = f"{guide.noun} ran out first: {where}; the router buffers only followed: "
+        message += f"{min(held, buffers):,} of {buffers:,} held messages for peers without credits"
+    elif found.ordered and use.first_low_ns is not None:
         after = f"; {' and '.join(others)} only after that" if others else ""
         message = f"{guide.noun} ran out first: {where}, at {clock_of(begin_ns, end_ns)(use.first_low_ns)} UTC{after}"
     else:

@@ -118,8 +118,9 @@ def lost(truth: GroupTruth, found: Rounds, servers: slice = slice(None)) -> Lost
     passed = np.add.reduceat(amounts[: edges[-1]], edges[:-1]) if edges[-1] > edges[0] else np.zeros(0)
     dead_ns = in_bins - passed / base * NS
     shares = 1 - rates / base
-    net = float(dead_ns.sum() / in_bins.sum())
-    missing = np.clip(shares[_until_recovered(cut, shares)], 0, None)
+    none = found.pattern == "none"  # what else changed the rate is not what pings cost
+    net = 0.0 if none else float(dead_ns.sum() / in_bins.sum())
+    missing = np.clip(shares[_until_recovered(cut, shares)], 0, 0 if none else None)
     return Lost(
         base,
         net,

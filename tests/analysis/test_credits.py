@@ -176,6 +176,21 @@ def test_first_is_only_said_where_an_order_is_known():
         assert "first" not in analysis.verdict
 
 
+def test_buffers_full_of_messages_for_peers_without_credits_only_follow():
+    pools = "pages count credits min\n0 512 512 512\n1 64 {} {}\n256 32 32 32\n"
+    for waiting, resource, ordered in ((60, "peer_credits", True), (4, "router_buffers", False)):
+        snaps = []
+        for tick in range(40):
+            low, tx = (64, 8) if tick < 10 else (-900, -waiting)
+            snaps.append(snap("peers", tick, HEADER + peer("10.2.0.1@tcp1", 8, 8, 8, tx, tx)))
+            snaps.append(snap("buffers", tick, pools.format(low, low)))
+        analysis = analyze(load(Held(snaps)))
+        (told,) = [each for each in analysis.findings if each.kind == "first_exhausted"]
+        assert (told.evidence["resource"], told.evidence["ordered"]) == (resource, ordered)
+        assert ("64 of 64 held messages for peers without credits" in told.message) == ordered
+        assert ("Peer credits ran out first (10.2.0.1@tcp1 on rtr)" in analysis.verdict) == ordered
+
+
 def test_one_snapshot_tells_what_was_seen_and_no_shares_of_time():
     analysis = analyze(peers([peer("10.1.0.1@tcp", 8, 8, 8, -5, -5)]))
     assert {each.kind for each in analysis.findings} == {"oversubscribed_peers", "cannot_tell"}
