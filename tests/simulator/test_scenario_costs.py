@@ -8,6 +8,7 @@ import pytest
 from lnetstat.errors import SimulatorError
 from lnetstat.simulator.engine import Engine
 from lnetstat.simulator.scenario import Scenario, load_scenario
+from lnetstat.simulator.scenario.nodes import memory_bytes
 from lnetstat.simulator.scenario.rpc_times import times_on_the_way
 
 S = 10**9
@@ -84,3 +85,29 @@ def test_every_time_on_the_way_is_enough_and_makes_the_clock_go(tmp_path: Path, 
         engine = Engine(scenario_of(tmp_path, PLAIN, settings | {name: "100 ms"}).plan(0), compiled=False)
         assert engine.advance(S, few_events), name
         assert 1 <= engine.rpcs_done()[0] <= 200, name
+
+
+def test_much_memory_is_foretold() -> None:
+    """32 million imports that ping together took 6.45 GB; spread over the interval they are never in flight together."""
+    many = {"clients.count": "200000", "servers.targets_per_server": "8", "servers.count": "2", "routers.count": "2", "pings.mounts": "10"}
+    scenario = load_scenario("paper-untuned", many | {"pings.policy": "aligned-jiffies"})
+    assert [note for note in scenario.notes if note.startswith("memory")] == [
+        "memory: a group takes about 6.9 GiB, for 32000000 imports (clients x targets x mounts) and 800008 peers entries; "
+        "each process simulates one at a time"
+    ]
+    for settings in (many | {"pings.policy": "idle-offset", "pings.spread": "75 s"}, {}):
+        assert not any("memory" in note for note in load_scenario("paper-untuned", settings).notes)
+
+
+def test_the_foretold_memory_is_what_the_engine_takes(tmp_path: Path) -> None:
+    """Before a flood lets the messages grow: entries with their connections, imports, and room for the first messages."""
+    more = {
+        "clients.count": "2000",
+        "network.client.lnd": "o2ib",
+        "pings.mounts": "20",
+        "network.client.wire": "1 us",
+        "pings.policy": "aligned-jiffies",
+    }
+    pytest.importorskip("numba")  # without it integers are Python's own, and take more
+    scenario = scenario_of(tmp_path, PLAIN, more)
+    assert Engine(scenario.plan(0), compiled=True).memory().nbytes == pytest.approx(memory_bytes(scenario.settings), rel=0.1)

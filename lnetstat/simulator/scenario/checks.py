@@ -27,6 +27,17 @@ def targets_of(settings: Settings) -> int:
     return settings.required("servers.count") * settings.number("servers.targets_per_server")
 
 
+def imports_of(settings: Settings) -> int:
+    """Return the imports of all clients in one group."""
+    return settings.required("clients.count") * targets_of(settings) * settings.number("pings.mounts")
+
+
+def entries_of(settings: Settings) -> int:
+    """Return the peer entries of all nodes in one group."""
+    clients, servers, routers = settings.required("clients.count"), settings.required("servers.count"), settings.number("routers.count")
+    return routers * (2 * clients + 2 * servers) if routers else 2 * clients * servers * settings.number("rails") ** 2
+
+
 def _topology(settings: Settings) -> None:
     settings.required("clients.count")
     settings.required("servers.count")
@@ -48,11 +59,11 @@ def _topology(settings: Settings) -> None:
 
 
 def _sizes(settings: Settings) -> None:
-    clients, servers, routers = settings.required("clients.count"), settings.required("servers.count"), settings.number("routers.count")
-    imports = clients * targets_of(settings) * settings.number("pings.mounts")
+    servers, routers = settings.required("servers.count"), settings.number("routers.count")
+    imports = imports_of(settings)
     if imports > IMPORTS_MAX:
         raise settings.error("clients.count", f"{imports} imports in a group (clients x targets x mounts): expected at most {IMPORTS_MAX}")
-    entries = routers * (2 * clients + 2 * servers) if routers else 2 * clients * servers * settings.number("rails") ** 2
+    entries = entries_of(settings)
     if entries > ENTRIES_MAX:
         raise settings.error("clients.count", f"{entries} peers entries in a group: expected at most {ENTRIES_MAX}; use several groups")
     if settings.number("groups") * (routers + servers) > GROUP_NODES_MAX:

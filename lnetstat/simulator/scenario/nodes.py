@@ -1,15 +1,20 @@
 """What a node's `tunables` table says, and remarks on a scenario whose numbers a real node could not show."""
 
+from lnetstat.simulator.kernel.beginning import MESSAGES_MAX
+from lnetstat.simulator.kernel.layout import CONNECTION, ENTRY, MESSAGE
+from lnetstat.simulator.scenario.checks import entries_of, imports_of
 from lnetstat.simulator.scenario.groups import rpcs_of
 from lnetstat.simulator.scenario.naming import Sizes
 from lnetstat.simulator.scenario.parameters import Lnet, asked_buffers, asked_of
-from lnetstat.simulator.scenario.pings import phase_zero_ns, policy_of
+from lnetstat.simulator.scenario.pings import phase_zero_ns, policy_of, spread_ns
 from lnetstat.simulator.scenario.settings import Settings
 from lnetstat.simulator.scenario.tunables import MODULES, POOLS, Held, Window
 from lnetstat.simulator.scenario.units import shown_size, shown_time
 
 S = 10**9
 STOCK_TIMEOUT_S = 100
+MEMORY_MUCH = 2 * 2**30
+IMPORT = 3  # words: when it pings next and its last RPC, and in the plan its first ping
 
 
 def node_tunables(settings: Settings, lnet: Lnet, sizes: Sizes, node: int) -> dict[str, str]:
@@ -77,7 +82,7 @@ def remarks(settings: Settings) -> tuple[str, ...]:
     duration_ns = settings.number("run.duration")
     if policy != "suppressed" and phase_zero_ns(settings) >= duration_ns:
         said.append(f"no pings: the first would come {shown_time(phase_zero_ns(settings))} after the start, and the run ends before")
-    said += _standstill(settings)
+    said += _standstill(settings) + _memory(settings)
     bulk = settings.number("messages.bulk")
     for block in settings.blocks("io"):
         last_ns = settings.number(f"{block}start") + settings.number(f"{block}start_spread")
@@ -89,18 +94,50 @@ def remarks(settings: Settings) -> tuple[str, ...]:
     return tuple(said)
 
 
+def memory_bytes(settings: Settings) -> int:
+    """Return about how much memory the simulation of one group takes at most.
+
+    Messages are the most of it: those of a flood when all imports ping at once, else of the I/O. Their room doubles when it is short, and
+    for a moment the old stands beside the new.
+    """
+    in_flight = _in_flight(settings)
+    if policy_of(settings) != "suppressed" and spread_ns(settings) < settings.number("pings.interval"):
+        in_flight += imports_of(settings)
+    messages = min(in_flight, MESSAGES_MAX)
+    while messages < in_flight:
+        messages *= 2
+    if in_flight > MESSAGES_MAX:
+        messages += messages // 2
+    return 8 * (entries_of(settings) * (ENTRY + CONNECTION) + messages * MESSAGE + imports_of(settings) * IMPORT)
+
+
+def _memory(settings: Settings) -> list[str]:
+    """Tell where a group takes more memory than a small machine has to spare."""
+    size = memory_bytes(settings)
+    if size <= MEMORY_MUCH:
+        return []
+    imports = f"{imports_of(settings)} imports (clients x targets x mounts) and {entries_of(settings)} peers entries"
+    together = "observed groups, and one for each process, are simulated at once"
+    return [f"memory: a group takes about {size / 2**30:.1f} GiB, for {imports}; {together}"]
+
+
 def _standstill(settings: Settings) -> list[str]:
     """Writes that wait for a request buffer keep their wire credits; when they keep all, no write's data can come any more."""
     most = settings.number("servers.request_buffers_max")
     servers = settings.number("servers.count")
-    in_flight = sum(
-        settings.number(f"{block}processes") * settings.number(f"{block}window") * settings.number(f"{block}stripes")
-        for block in settings.blocks("io")
-    )
+    in_flight = _in_flight(settings)
     if not most or in_flight <= most * servers:
         return []
     held = f"{in_flight} RPCs in flight may hold all wire credits of {servers} servers"
     return [f"servers.request_buffers_max={most}: {held} and stand still for ever"]
+
+
+def _in_flight(settings: Settings) -> int:
+    """Return the I/O RPCs in flight in one group at most."""
+    return sum(
+        settings.number(f"{block}processes") * settings.number(f"{block}window") * settings.number(f"{block}stripes")
+        for block in settings.blocks("io")
+    )
 
 
 def _seconds(ns: int) -> int:
