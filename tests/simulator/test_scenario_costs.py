@@ -93,7 +93,7 @@ def test_much_memory_is_foretold() -> None:
     scenario = load_scenario("paper-untuned", many | {"pings.policy": "aligned-jiffies"})
     assert [note for note in scenario.notes if note.startswith("memory")] == [
         "memory: a group takes about 6.9 GiB, for 32000000 imports (clients x targets x mounts) and 800008 peers entries; "
-        "each process simulates one at a time"
+        "observed groups, and one for each process, are simulated at once"
     ]
     for settings in (many | {"pings.policy": "idle-offset", "pings.spread": "75 s"}, {}):
         assert not any("memory" in note for note in load_scenario("paper-untuned", settings).notes)
