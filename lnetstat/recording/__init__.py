@@ -6,7 +6,8 @@ that a killed writer, a full disk or a bad block costs ticks, never the recordin
 
 from lnetstat.recording.body import Change
 from lnetstat.recording.format import VERSION
+from lnetstat.recording.locking import lock
 from lnetstat.recording.reader import Recording, is_recording, is_segment
 from lnetstat.recording.writer import RecordingWriter
 
-__all__ = ["VERSION", "Change", "Recording", "RecordingWriter", "is_recording", "is_segment"]
+__all__ = ["VERSION", "Change", "Recording", "RecordingWriter", "is_recording", "is_segment", "lock"]

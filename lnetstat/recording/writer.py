@@ -2,7 +2,6 @@
 
 import contextlib
 import errno
-import fcntl
 import os
 import threading
 import time
@@ -14,6 +13,7 @@ from lnetstat.model import Snapshot
 from lnetstat.recording import format as layout
 from lnetstat.recording import scan
 from lnetstat.recording.body import HostEncoder
+from lnetstat.recording.locking import lock
 
 SEGMENT_BYTES_MAX = 64 << 20
 SEGMENT_BYTES_MIN = 64 << 10
@@ -233,24 +233,9 @@ def _lock(folder: str) -> BinaryIO:
     """Return the locked lock file of the folder, which is made when it is missing; raises RecordingError."""
     try:
         os.makedirs(folder, exist_ok=True)
-        lock = open(os.path.join(folder, layout.LOCK_NAME), "ab", buffering=0, opener=_open_at_once)  # noqa: SIM115  held as long as the writer lives
     except OSError as error:
         raise RecordingError(f"{folder}: cannot record here: {error.strerror}: choose a folder that can be written") from error
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        lock.close()
-        if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
-            message = f"{folder}: another process is recording here: stop it, or choose another folder"
-        else:
-            message = f"{folder}: cannot be locked: {error.strerror}: choose a folder on a local file system"
-        raise RecordingError(message) from error
-    return lock
-
-
-def _open_at_once(path: str, flags: int) -> int:
-    """Open as open() does, but fail where a FIFO would be waited for."""
-    return os.open(path, flags | os.O_NONBLOCK, 0o666)
+    return lock(os.path.join(folder, layout.LOCK_NAME), folder, "is recording")
 
 
 def _write_whole(file: BinaryIO, data: bytes) -> None:
