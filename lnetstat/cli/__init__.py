@@ -2,7 +2,7 @@
 
 Verbs are imported when they are asked for, so that `--help` and the node side stay light. Exit status: 0 done, also with findings;
 1 findings at or above --fail-on; 2 usage or bad configuration; 3 some input could not be read or output not written; 4 a bug of ours;
-130 Ctrl-C.
+130 Ctrl-C; 143 SIGTERM (simulate, sweep).
 """
 
 import importlib

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -13,6 +14,8 @@ from lnetstat.errors import SimulatorError
 from lnetstat.words import printable
 
 BAR_PARTS = 1000
+BY_SIGNAL = 128  # exit status of a run that a signal ended: this and its number, 130 for Ctrl-C
+TERMINATED = BY_SIGNAL + signal.SIGTERM
 
 
 class BadScenario(click.ClickException):

@@ -1,19 +1,19 @@
 """Simulate a system message by message: a recording as from its nodes, and the truth beside it."""
 
 import json
+import math
 import shutil
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from lnetstat.cli._options import Name
-from lnetstat.cli._scenario import Bar, checking, processes_here, scenario_options, settings, tell
+from lnetstat.cli._scenario import BY_SIGNAL, TERMINATED, Bar, checking, processes_here, scenario_options, settings, tell
 
 if TYPE_CHECKING:
     from lnetstat.simulator.run import Progress, Result
     from lnetstat.simulator.scenario import Scenario
 
-INTERRUPTED = 130
 LATE_TOLD_S = 1.0
 LIST_WIDTH = 100
 
@@ -84,19 +84,23 @@ def _simulate(
     for note in scenario.notes:
         tell(f"note: {note}")
     from lnetstat.simulator.run import live, record
+    from lnetstat.simulator.stopping import Terminated
 
     with Bar() as bar:
 
         def progress(now: "Progress") -> None:
             bar.show(now.share, _pace(now, bar.elapsed_s))
 
-        if tree is not None:
-            result = live(scenario, tree, speed=speed or 1.0, progress=progress)
-        else:
-            assert output is not None
-            result = record(scenario, output, processes=processes_here(processes), progress=progress)
+        try:
+            if tree is not None:
+                result = live(scenario, tree, speed=speed or 1.0, progress=progress)
+            else:
+                assert output is not None
+                result = record(scenario, output, processes=processes_here(processes), progress=progress)
+        except Terminated:
+            return TERMINATED
     _print(scenario, result, as_json)
-    return INTERRUPTED if result.interrupted else 0
+    return BY_SIGNAL + result.signal_number if result.interrupted else 0
 
 
 def _check_target(output: str | None, tree: str | None, speed: float | None, processes: int | None) -> None:
@@ -104,6 +108,8 @@ def _check_target(output: str | None, tree: str | None, speed: float | None, pro
         raise click.UsageError("say where to write: -o REC for a recording, or --to DIR for a live tree" + (", not both" if output else ""))
     if tree is None and speed is not None:
         raise click.UsageError("--speed goes with --to: a recording is made as fast as it can be")
+    if speed is not None and not math.isfinite(speed):
+        raise click.BadParameter(f"{speed}: expected a finite number above 0", param_hint="--speed")
     if tree is not None and processes is not None:
         raise click.UsageError("--processes goes with -o: a live tree is simulated by one process")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lnetstat.cli._options import Name
-from lnetstat.cli._scenario import Bar, checking, processes_here, scenario_options, settings, tell
+from lnetstat.cli._scenario import TERMINATED, Bar, checking, processes_here, scenario_options, settings, tell
 
 if TYPE_CHECKING:
     from lnetstat.simulator.sweep import Sweep
@@ -50,7 +50,13 @@ def command(name: str, over: tuple[str, ...], output: str | None, as_json: bool,
     """
     if output is not None:
         _check_output(output)
-    sweep = _swept(name, over, **options)
+    from lnetstat.simulator.stopping import Terminated, sigterm
+
+    try:
+        with sigterm():
+            sweep = _swept(name, over, **options)
+    except Terminated:
+        return TERMINATED
     if output is not None:
         _write(sweep, output)
     _print(sweep, as_json)
@@ -95,6 +101,8 @@ def _check_output(output: str) -> None:
         raise click.BadParameter(
             f"'{output}' has no format that is known: expected a name that ends in {', '.join(FORMATS)}", param_hint="-o"
         )
+    if form == ".parquet":
+        import pyarrow  # noqa: F401  # said now where it is missing
     from lnetstat.report.output import check_writable
 
     check_writable(output)

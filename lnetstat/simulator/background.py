@@ -1,37 +1,38 @@
 """Groups that nobody observes, simulated for their ground truth only: here one after the other, or on several processes."""
 
-import multiprocessing
-import threading
+import contextlib
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing.synchronize import Event as ProcessEvent
 from typing import Any
 
 from lnetstat.errors import SimulatorError
+from lnetstat.simulator.engine import Stop
 from lnetstat.simulator.follow import Follower, GroupTruth, step_ns
 from lnetstat.simulator.plan import Plan
+from lnetstat.simulator.pool import pool_of
 from lnetstat.simulator.scenario import Scenario
 from lnetstat.simulator.stopping import no_ctrl_c
 from lnetstat.simulator.truth import summary
 
-Stop = threading.Event | ProcessEvent
 POLL_S = 0.1
-_stop: Stop = threading.Event()  # in a worker process: the event that all of them share
 
 
 def run_group(plan: Plan, *, compiled: bool | None = None) -> dict[str, Any]:
     """Simulate one group to its end and return the summary that lnetstat.simulator.truth describes. Without texts: for sweeps."""
-    return summary(follow(plan, 0, plan.end_ns, step_ns(plan), compiled=compiled))
+    truth = follow(plan, 0, plan.end_ns, step_ns(plan), compiled=compiled)
+    assert truth is not None  # nothing stops it
+    return summary(truth)
 
 
-def follow(plan: Plan, group: int, until_ns: int, every_ns: int, *, stop: Stop | None = None, compiled: bool | None = None) -> GroupTruth:
-    """Simulate one group up to `until_ns`, or until `stop` is set, and return what happened."""
+def follow(
+    plan: Plan, group: int, until_ns: int, every_ns: int, *, stop: Stop | None = None, compiled: bool | None = None
+) -> GroupTruth | None:
+    """Simulate one group up to `until_ns` and return what happened; None where `stop` was set before."""
     follower = Follower(plan, group, every_ns, compiled=compiled)
     for time_ns in (*range(0, until_ns, every_ns), until_ns):
-        if stop is not None and stop.is_set():
-            break
-        follower.advance(time_ns)
+        if (stop is not None and stop.is_set()) or not follower.advance(time_ns, stop):
+            return None
     return follower.truth()
 
 
@@ -45,7 +46,7 @@ class Groups:
         self._scenario, self._groups, self._processes, self._compiled = scenario, tuple(groups), processes, compiled
         self._stop = stop
         self._pool: ProcessPoolExecutor | None = None
-        self._pool_stop: ProcessEvent | None = None
+        self._ending = contextlib.ExitStack()
         self._futures: dict[Future[GroupTruth], int] = {}
         self._found: dict[int, GroupTruth] = {}
 
@@ -53,19 +54,13 @@ class Groups:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._pool_stop:
-            self._pool_stop.set()
-        if self._pool:
-            self._pool.shutdown(wait=True, cancel_futures=True)
+        self._ending.close()
 
     def start(self) -> None:
         """Start the processes, where there are to be any."""
         if self._processes < 2 or not self._groups:
             return
-        context = multiprocessing.get_context("spawn")
-        self._pool_stop = context.Event()
-        workers = min(self._processes, len(self._groups))
-        self._pool = ProcessPoolExecutor(workers, context, initializer=_share, initargs=(self._pool_stop,))
+        self._pool = self._ending.enter_context(pool_of(min(self._processes, len(self._groups))))
         with no_ctrl_c():  # the first submit starts them all
             self._futures = {self._pool.submit(_in_worker, self._scenario, group, self._compiled): group for group in self._groups}
 
@@ -85,8 +80,8 @@ class Groups:
             wait([future for future in self._futures if not future.done()], timeout=POLL_S, return_when=FIRST_COMPLETED)
             return
         group = next(group for group in self._groups if group not in self._found)
-        truth = _simulate(self._scenario, group, self._stop, self._compiled)
-        if truth.until_ns == last_sample_ns(self._scenario):
+        truth = _simulate(self._scenario, group, self._compiled, self._stop)
+        if truth is not None:
             self._found[group] = truth
 
     def truths(self) -> list[GroupTruth]:
@@ -96,6 +91,8 @@ class Groups:
                 try:
                     self._found[group] = future.result()
                 except BrokenProcessPool as error:
+                    if self._stop.is_set():
+                        continue  # who stops a job may end its processes one by one
                     message = f"group {group}: a process that simulated groups is gone (out of memory?): use fewer processes"
                     raise SimulatorError(message) from error
         return [self._found[group] for group in self._groups if group in self._found]
@@ -106,15 +103,12 @@ def last_sample_ns(scenario: Scenario) -> int:
     return scenario.duration_ns // scenario.sample_ns * scenario.sample_ns
 
 
-def _share(stop: ProcessEvent) -> None:
-    global _stop
-    _stop = stop
-
-
 def _in_worker(scenario: Scenario, group: int, compiled: bool | None) -> GroupTruth:
-    return _simulate(scenario, group, _stop, compiled)
+    truth = _simulate(scenario, group, compiled)
+    assert truth is not None  # nothing stops it: a worker is killed
+    return truth
 
 
-def _simulate(scenario: Scenario, group: int, stop: Stop, compiled: bool | None) -> GroupTruth:
+def _simulate(scenario: Scenario, group: int, compiled: bool | None, stop: Stop | None = None) -> GroupTruth | None:
     plan = scenario.plan(group)
     return follow(plan, group, last_sample_ns(scenario), step_ns(plan, scenario.sample_ns), stop=stop, compiled=compiled)

@@ -16,6 +16,7 @@ from lnetstat.simulator.views import (
     PeersView,
     ServicesView,
     Truth,
+    Watched,
     buffers_view,
     nis_view,
     node_counts,
@@ -23,6 +24,7 @@ from lnetstat.simulator.views import (
     rpcs_done,
     services_view,
     truth_of,
+    watched_entries,
 )
 
 Array = npt.NDArray[np.int64]
@@ -71,6 +73,7 @@ class Engine:
         self._heap: Any = heap if self.compiled else heap.tolist()
         self._trace: Any = trace_memory if self.compiled else trace_memory.tolist()
         self._copy: Array | None = None
+        self._watched: list[Watched] | None = None
         self._advance = jit.advance() if self.compiled else loop.advance
 
     @property
@@ -153,7 +156,9 @@ class Engine:
 
     def truth(self) -> Truth:
         """What really happened: bandwidth and pings by time, credits wanted, waits."""
-        return truth_of(self.memory(), self._places, self.plan)
+        if self._watched is None:
+            self._watched = watched_entries(self.memory(), self._places, self.plan)
+        return truth_of(self.memory(), self._places, self.plan, self._watched)
 
     def check(self) -> None:
         """The kernel's own assertions and conservation; AssertionError says what does not hold."""

@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lnetstat.simulator.engine import Engine
+from lnetstat.simulator.engine import Engine, Stop
 from lnetstat.simulator.plan import READ, WRITE, Plan
-from lnetstat.simulator.views import ServiceView
+from lnetstat.simulator.views import ServiceView, Truth
 
 Ints = NDArray[np.int64]
 SERVICES = ("ost", "ost_io")
@@ -76,13 +76,33 @@ class Follower:
         self._server_busy: list[list[tuple[int, int]]] = []
         self._waits: list[list[list[tuple[int, int]]]] = []
         self._handling: list[list[list[int]]] = []
+        self._held: tuple[int, Truth, int] | None = None
+        self._found: Truth | None = None
 
-    def advance(self, time_ns: int) -> None:
-        """Simulate up to and including `time_ns`; at whole steps, note the totals."""
-        self.engine.advance(time_ns)
+    def advance(self, time_ns: int, stop: Stop | None = None) -> bool:
+        """Simulate up to and including `time_ns`; at whole steps, note the totals. False where `stop` was set before it was reached."""
+        if not self.engine.advance(time_ns, stop):
+            return False
         self.time_ns = time_ns
         if time_ns % self._step_ns == 0:
             self._note(time_ns)
+        return True
+
+    @property
+    def began(self) -> bool:
+        """Whether time 0 was reached."""
+        return bool(self._times)
+
+    def hold(self) -> None:
+        """Remember what happened so far, to be able to `go_back` to it."""
+        self._held = self.time_ns, self.engine.truth(), len(self._times)
+
+    def go_back(self) -> None:
+        """From now on, `truth` tells what happened up to the last `hold`."""
+        assert self._held is not None
+        self.time_ns, self._found, steps = self._held
+        for totals in (self._times, self._router_busy, self._server_busy, self._waits, self._handling):
+            del totals[steps:]
 
     def _note(self, time_ns: int) -> None:
         services = [self.engine.services(node) for node in self._servers]
@@ -94,7 +114,7 @@ class Follower:
 
     def truth(self) -> GroupTruth:
         """Return what happened so far."""
-        plan, found = self.plan, self.engine.truth()
+        plan, found = self.plan, self._found or self.engine.truth()
         first = np.asarray(plan.pings.first_ns, np.int64)
         first = first[first >= 0]
         bins = -(-self.time_ns // plan.bin_ns)

@@ -3,14 +3,14 @@
 import contextlib
 import json
 import os
-import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from lnetstat.errors import RecordingError, SimulatorError
-from lnetstat.recording import RecordingWriter, is_recording
+from lnetstat.recording import RecordingWriter, is_recording, lock
 from lnetstat.simulator.background import Groups, last_sample_ns, run_group
+from lnetstat.simulator.engine import Stop
 from lnetstat.simulator.follow import NS, GroupTruth, side_by_side
 from lnetstat.simulator.scenario import Scenario
 from lnetstat.simulator.source import SimulatorSource, Tick
@@ -43,8 +43,8 @@ class Progress(NamedTuple):
 class Result(NamedTuple):
     """What a run left: the folder and the two files beside it, the truth as written, and how it went.
 
-    `samples`: taken of each host; `simulated_ns`: up to where; `interrupted`: Ctrl-C came first; `late_ns`: how late the last sample of a
-    live tree came.
+    `samples`: taken of each host; `simulated_ns`: up to where; `interrupted`: Ctrl-C or SIGTERM came first, `signal_number` says which
+    (else 0); `late_ns`: how late the last sample of a live tree came.
     """
 
     folder: str
@@ -56,6 +56,7 @@ class Result(NamedTuple):
     bytes_written: int
     text_bytes: int
     interrupted: bool
+    signal_number: int
     late_ns: int
 
 
@@ -72,20 +73,21 @@ def record(
 ) -> Result:
     """Simulate all groups and record the observed nodes in `folder`; FOLDER.truth.json and FOLDER.progress.csv come to lie beside it.
 
-    The files are the same for any number of processes. Ctrl-C ends the run after the sample it is at: what is there is a whole recording,
-    and the truth holds up to that time, of the groups that were simulated so far (result.interrupted). Raises SimulatorError and
+    The files are the same for any number of processes. Ctrl-C or SIGTERM end the run at the last sample taken: what is there is a whole
+    recording, and the truth holds up to that time, of the groups that were simulated so far (result.interrupted). Raises SimulatorError and
     RecordingError, for one where the disk is full.
     """
     path = _name_of(folder)
     if is_recording(path):
         raise SimulatorError(f"{path}: holds a recording already: choose another folder, or remove it")
+    _check_beside(path)
     report = progress or _no_report
     with ctrl_c() as stop, RecordingWriter(path) as writer, _ProgressFile(path) as rows:
         source = SimulatorSource(scenario, compiled=compiled)
         rest = [group for group in range(scenario.groups) if group not in source.groups]
         with Groups(scenario, rest, processes, stop, compiled=compiled) as others:
             samples = time_ns = 0
-            for tick in source.ticks():
+            for tick in source.ticks(stop):
                 _write(writer, tick)
                 samples, time_ns = samples + 1, tick.time_ns
                 rows.take(source, time_ns)
@@ -97,12 +99,14 @@ def record(
             while not (stop.is_set() or others.finished):
                 others.work()
                 report(Progress(time_ns, scenario.duration_ns, others.done, len(rest)))
-            complete = time_ns == last_sample_ns(scenario)
+            complete = samples == _sample_count(scenario)
             truths = [*source.truths(), *(others.truths() if complete else ())]
         truth = truth_of(scenario, truths, time_ns, complete=complete and others.finished)
         _write_truth(path, truth)
     interrupted = stop.is_set() and not truth["complete"]
-    return Result(path, _truth_path(path), rows.path, truth, samples, time_ns, writer.bytes_written, writer.text_bytes, interrupted, 0)
+    number = stop.number if interrupted else 0
+    files = path, _truth_path(path), rows.path
+    return Result(*files, truth, samples, time_ns, writer.bytes_written, writer.text_bytes, interrupted, number, 0)
 
 
 def live(
@@ -116,34 +120,39 @@ def live(
     """Write the observed nodes' files as a tree for `--root FOLDER` (FOLDER/HOST where there are several), at `speed` times the wall clock.
 
     Every file is replaced whole (rename). Stamps are the wall clock's. Only the groups with observed nodes are simulated; their truth and
-    progress come to lie beside the folder. Ctrl-C ends it (result.interrupted). Raises SimulatorError and SourceError.
+    progress come to lie beside the folder, and a lock as long as it runs. Ctrl-C or SIGTERM end it (result.interrupted). Raises
+    SimulatorError, RecordingError and SourceError.
     """
     path = _name_of(folder)
     if not 0 < speed < float("inf"):
-        raise SimulatorError(f"speed {speed}: expected a number above 0")
-    if os.path.realpath(path) == "/":
-        raise SimulatorError("/: a simulation would pass for this node's own files: choose a folder")
+        raise SimulatorError(f"speed {speed}: expected a finite number above 0")
+    _check_beside(path)
     report = progress or _no_report
-    with ctrl_c() as stop, _ProgressFile(path) as rows:
+    with ctrl_c() as stop, _only_one(path), _ProgressFile(path) as rows:
         source = SimulatorSource(scenario, compiled=compiled)
         trees = {host: os.path.join(path, host) if len(source.hosts) > 1 else path for host in source.hosts}
         pace = _Pace(speed)
-        samples = written = time_ns = 0
+        samples = written = simulated_ns = 0
         for time_ns in range(0, scenario.duration_ns + 1, scenario.sample_ns):
-            source.advance(time_ns)
+            if not source.advance(time_ns, stop):
+                break
             pace.wait(time_ns, stop)
             if stop.is_set():
+                source.go_back()
                 break
             for snapshot in source.read(time.time_ns(), pace.start_ns):
                 write_tree(snapshot, trees[snapshot.host])
                 written += len(snapshot.text)
-            samples += 1
+            samples, simulated_ns = samples + 1, time_ns
             rows.take(source, time_ns)
             report(Progress(time_ns, scenario.duration_ns, 0, 0))
-        complete = samples == scenario.duration_ns // scenario.sample_ns + 1
-        truth = truth_of(scenario, source.truths(), time_ns, complete=complete and len(source.groups) == scenario.groups)
+        complete = samples == _sample_count(scenario)
+        truths = source.truths() if samples else []
+        truth = truth_of(scenario, truths, simulated_ns, complete=complete and len(source.groups) == scenario.groups)
         _write_truth(path, truth | {"start_ns": pace.start_ns})
-    return Result(path, _truth_path(path), rows.path, truth, samples, time_ns, written, written, not complete, pace.late_ns)
+    number = 0 if complete else stop.number
+    files = path, _truth_path(path), rows.path
+    return Result(*files, truth, samples, simulated_ns, written, written, not complete, number, pace.late_ns)
 
 
 def truth_of(scenario: Scenario, truths: list[GroupTruth], time_ns: int, *, complete: bool) -> dict[str, Any]:
@@ -174,7 +183,7 @@ class _Pace:
         self._began_ns = 0
         self.start_ns = self.late_ns = 0
 
-    def wait(self, time_ns: int, stop: threading.Event) -> None:
+    def wait(self, time_ns: int, stop: Stop) -> None:
         """Sleep until `time_ns` is due, or `stop` is set; the clock starts with the first call. `late_ns` then says how late it is."""
         if not self._began_ns:
             self._began_ns, self.start_ns = time.monotonic_ns(), time.time_ns()
@@ -239,9 +248,43 @@ def _write_truth(folder: str, truth: dict[str, Any]) -> None:
 
 
 def _name_of(folder: str | os.PathLike[str]) -> str:
-    """Return the folder's name without a slash at its end, so that the files beside it do not come to lie within."""
+    """Return a name of the folder that ends in a name of its own: not in a slash or dots, with which files beside it would lie within."""
     name = os.fspath(folder)
-    return name.rstrip("/") or name
+    if os.path.realpath(name) == "/":
+        raise SimulatorError("/: a simulation would pass for this node's own files: choose a folder")
+    name = name.rstrip("/")
+    return os.path.realpath(name) if os.path.basename(name) in (os.curdir, os.pardir) else name
+
+
+def _check_beside(folder: str) -> None:
+    """Say that a file beside the folder cannot be written, or that the folder is none, before anything is left there."""
+    with _telling(folder):
+        os.makedirs(os.path.dirname(folder) or os.curdir, exist_ok=True)
+        if os.path.lexists(folder) and not os.path.isdir(folder):
+            raise SimulatorError(f"{folder}: is no folder: choose another name")
+    for path in (_truth_path(folder), f"{folder}.progress.csv"):
+        new = not os.path.lexists(path)
+        with _telling(path):
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK, 0o666))
+            if new:
+                os.unlink(path)
+
+
+@contextlib.contextmanager
+def _only_one(folder: str) -> Iterator[None]:
+    """Hold FOLDER.lock, so that no second simulation writes into the same tree."""
+    path = f"{folder}.lock"
+    with lock(path, folder, "is simulating") as held:
+        if not (os.path.exists(path) and os.path.samestat(os.fstat(held.fileno()), os.stat(path))):
+            raise RecordingError(f"{folder}: another process simulated here until now: try again")
+        try:
+            yield
+        finally:
+            os.unlink(path)
+
+
+def _sample_count(scenario: Scenario) -> int:
+    return last_sample_ns(scenario) // scenario.sample_ns + 1
 
 
 def _truth_path(folder: str) -> str:

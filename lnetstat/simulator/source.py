@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from lnetstat.model import Snapshot, State
+from lnetstat.simulator.engine import Stop
 from lnetstat.simulator.follow import Follower, GroupTruth, step_ns
 from lnetstat.simulator.scenario import Scenario
 from lnetstat.simulator.text import BOOTED_S, NS, Clock, NodeText
@@ -50,16 +51,33 @@ class SimulatorSource:
         for tick in self.ticks():
             yield from tick.snapshots
 
-    def ticks(self) -> Iterator[Tick]:
-        """Yield sample after sample."""
+    def ticks(self, stop: Stop | None = None) -> Iterator[Tick]:
+        """Yield sample after sample, until `stop` is set."""
         for time_ns in range(0, self.scenario.duration_ns + 1, self.scenario.sample_ns):
-            self.advance(time_ns)
+            if not self.advance(time_ns, stop):
+                return
             yield Tick(time_ns, self.read(self.scenario.start_ns + time_ns, self.scenario.start_ns))
 
-    def advance(self, time_ns: int) -> None:
-        """Simulate up to and including `time_ns`: the next multiple of the scenario's sample_ns."""
+    def advance(self, time_ns: int, stop: Stop | None = None) -> bool:
+        """Simulate up to and including `time_ns`: the next multiple of the scenario's sample_ns.
+
+        False where `stop` was set before: then there is nothing to read, and `truths` tells what happened up to the sample before.
+        """
+        if stop is not None:
+            for follower in self._followers:
+                follower.hold()
+            if stop.is_set() or not all(follower.advance(time_ns, stop) for follower in self._followers):
+                self.go_back()
+                return False
+        else:
+            for follower in self._followers:
+                follower.advance(time_ns)
+        return True
+
+    def go_back(self) -> None:
+        """Have `truths` tell what happened up to the sample before the one that `advance` was called for; nothing is simulated after it."""
         for follower in self._followers:
-            follower.advance(time_ns)
+            follower.go_back()
 
     def read(self, epoch_ns: int, start_ns: int) -> tuple[Snapshot, ...]:
         """Return what the files of the observed nodes say now, stamped `epoch_ns`, where the start was at `start_ns`."""
@@ -75,8 +93,8 @@ class SimulatorSource:
         return tuple(snapshots)
 
     def truths(self) -> list[GroupTruth]:
-        """Return what happened so far in each of `groups`."""
-        return [follower.truth() for follower in self._followers]
+        """Return what happened so far in each of `groups`; nothing where not even the first sample was reached."""
+        return [follower.truth() for follower in self._followers if follower.began]
 
     def rpcs_done(self) -> Iterator[tuple[int, int, int, int]]:
         """Yield (group, process, RPCs done, bytes) of every I/O process of the observed groups."""

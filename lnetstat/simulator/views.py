@@ -10,6 +10,7 @@ from lnetstat.simulator.kernel.layout import *
 from lnetstat.simulator.plan import Plan
 
 Array = npt.NDArray[np.int64]
+SHORTAGE = ("remote_node", "wanted_peak", "short_ns", "waits", "wait_ns")
 
 
 class PeersView(NamedTuple):
@@ -95,6 +96,14 @@ class ServiceView(NamedTuple):
 
 
 ServicesView = tuple[ServiceView, ServiceView]
+
+
+class Watched(NamedTuple):
+    """Entries of one node to routers and servers: where they lie, and the nodes at the other end."""
+
+    node: int
+    addresses: Array
+    remotes: Array
 
 
 class Truth(NamedTuple):
@@ -219,8 +228,8 @@ def rpcs_done(m: Array, places: Places, plan: Plan) -> Array:
     return processes[:, P_DONE].copy()
 
 
-def truth_of(m: Array, places: Places, plan: Plan) -> Truth:
-    """What really happened so far."""
+def truth_of(m: Array, places: Places, plan: Plan, watched: list[Watched]) -> Truth:
+    """What really happened so far; `watched` of `watched_entries`."""
     bins, servers = places.bins, plan.servers
     bulk = m[places.bulk_bins : places.bulk_bins + servers * bins].reshape(servers, bins)
     pings = m[places.ping_bins : places.ping_bins + servers * bins].reshape(servers, bins)
@@ -232,7 +241,7 @@ def truth_of(m: Array, places: Places, plan: Plan) -> Truth:
         done=rpcs_done(m, places, plan),
         pings_sent=m[places.pings_sent : places.pings_sent + servers].copy(),
         pings_by_router=m[places.pings_routed : places.pings_routed + plan.routers].copy(),
-        entries=_entry_shortages(m, places, plan),
+        entries=_entry_shortages(m, watched),
         pools=_pool_shortages(m, places, plan),
         ni_queues=_ni_shortages(m, places, plan),
         disk_busy_ns=m[places.nodes + np.arange(first, first + servers) * NODE + DISK_BUSY],
@@ -244,25 +253,28 @@ def _short_ns(m: Array, left: int, short_ns: int, since_ns: int) -> int:
     return short_ns + (int(m[NOW]) - since_ns if left < 0 else 0)
 
 
-def _entry_shortages(m: Array, places: Places, plan: Plan) -> list[dict[str, int]]:
-    """Entries between routers and servers: most credits wanted at once, time short of them, how many messages waited, how long."""
+def watched_entries(m: Array, places: Places, plan: Plan) -> list[Watched]:
+    """Return the entries between routers and servers (without routers: all of servers). They stay where they are."""
     found = []
     for node in range(plan.clients, plan.clients + plan.routers + plan.servers):
         rows = entries_of(m, places, plan, node)
-        remote = m[m[m[rows[:, OTHER] + NI_OF] + NI_NODE] + NODE_INDEX]
-        chosen = remote >= (plan.clients if plan.routers else 0)  # before the loop: a router has an entry for every client
-        for row, other in zip(rows[chosen], remote[chosen], strict=True):
-            connection = m[int(row[CONNECTION_OF]) : int(row[CONNECTION_OF]) + CONNECTION]
-            found.append(
-                {
-                    "node": node,
-                    "remote_node": int(other),
-                    "wanted_peak": int(m[row[NI_OF] + NI_PEER_CREDITS] - row[TX_MIN]),
-                    "short_ns": _short_ns(m, int(row[TX]), int(connection[ENTRY_SHORT]), int(connection[ENTRY_SHORT_SINCE])),
-                    "waits": int(connection[ENTRY_WAITS]),
-                    "wait_ns": int(connection[ENTRY_WAIT]),
-                }
-            )
+        begin = int(m[places.nodes + node * NODE + ENTRIES])
+        remotes = m[m[m[rows[:, OTHER] + NI_OF] + NI_NODE] + NODE_INDEX]
+        chosen = remotes >= (plan.clients if plan.routers else 0)  # a router has an entry for every client
+        found.append(Watched(node, begin + np.flatnonzero(chosen) * ENTRY, remotes[chosen]))
+    return found
+
+
+def _entry_shortages(m: Array, watched: list[Watched]) -> list[dict[str, int]]:
+    """Entries between routers and servers: most credits wanted at once, time short of them, how many messages waited, how long."""
+    found = []
+    for node, entries, remotes in watched:
+        connections = m[entries + CONNECTION_OF]
+        wanted = m[m[entries + NI_OF] + NI_PEER_CREDITS] - m[entries + TX_MIN]
+        present = np.where(m[entries + TX] < 0, m[NOW] - m[connections + ENTRY_SHORT_SINCE], 0)
+        short = m[connections + ENTRY_SHORT] + present
+        rows = np.stack([remotes, wanted, short, m[connections + ENTRY_WAITS], m[connections + ENTRY_WAIT]], axis=1).tolist()
+        found += [{"node": node, **dict(zip(SHORTAGE, row, strict=True))} for row in rows]
     return found
 
 

@@ -1,13 +1,13 @@
 """Many independent pieces of work, here, on local processes or on a Dask cluster: results come in the order of the work."""
 
 import contextlib
-import multiprocessing
 from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import Future, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, TypeVar
 
 from lnetstat.errors import SimulatorError
+from lnetstat.simulator.pool import pool_of
 from lnetstat.simulator.stopping import no_ctrl_c
 
 Task = TypeVar("Task")
@@ -46,27 +46,15 @@ def run_all(
 
 
 def _on_processes(function: Callable[[Task], Result], tasks: Sequence[Task], processes: int) -> Generator[tuple[int, Result], None, None]:
-    pool = ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn"))
     places: dict[Future[Result], int] = {}
-    try:
+    with pool_of(processes) as pool:
         with no_ctrl_c():  # only this process handles it, and ends the others
             places = {pool.submit(function, task): place for place, task in enumerate(tasks)}
-        for future in as_completed(places):
-            yield places[future], future.result()
-        pool.shutdown()
-    except BrokenProcessPool as error:
-        raise SimulatorError("a worker process was killed, perhaps for want of memory: try fewer --processes") from error
-    except BaseException:
-        _end(pool)
-        raise
-
-
-def _end(pool: ProcessPoolExecutor) -> None:
-    """End the pool's processes in the middle of what they do: nobody wants its result."""
-    with no_ctrl_c():  # a second one would hit the middle of this
-        for process in list((pool._processes or {}).values()):
-            process.terminate()
-        pool.shutdown(wait=True, cancel_futures=True)
+        try:
+            for future in as_completed(places):
+                yield places[future], future.result()
+        except BrokenProcessPool as error:
+            raise SimulatorError("a worker process was killed, perhaps for want of memory: try fewer --processes") from error
 
 
 def _on_cluster(function: Callable[[Task], Result], tasks: Sequence[Task], address: str) -> Generator[tuple[int, Result], None, None]:
@@ -86,9 +74,18 @@ def _on_cluster(function: Callable[[Task], Result], tasks: Sequence[Task], addre
 
 def _connected(distributed: Any, address: str) -> Any:
     try:
+        _check_address(distributed, address)
         return distributed.Client(address, timeout=CONNECT_S, set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:
         raise SimulatorError(f"the Dask scheduler {address} does not answer: {_first_line(error)}") from error
+
+
+def _check_address(distributed: Any, address: str) -> None:
+    """Raise ValueError where it can be no address: a client would try it for long, and leave a traceback."""
+    scheme, place = distributed.comm.addressing.parse_address(address)
+    distributed.comm.registry.get_backend(scheme)
+    if scheme in ("tcp", "tls", "ws", "wss"):
+        distributed.comm.addressing.parse_host_port(place)
 
 
 def _result_of(future: Any, address: str) -> Any:

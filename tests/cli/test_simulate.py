@@ -140,6 +140,8 @@ def test_a_scenario_that_cannot_be_is_one_line_and_leaves_nothing(
         (["paper-untuned", "-o", "rec", "--to", "tree"], "not both"),
         (["paper-untuned", "-o", "rec", "--speed", "2"], "--speed goes with --to"),
         (["paper-untuned", "--to", "tree", "--speed", "0"], "--speed"),
+        (["paper-untuned", "--to", "tree", "--speed", "nan"], "--speed: nan: expected a finite number above 0"),
+        (["paper-untuned", "--to", "tree", "--speed", "1e400"], "--speed: inf: expected a finite number above 0"),
         (["paper-untuned", "--to", "tree", "--processes", "2"], "--processes goes with -o"),
         (["paper-untuned", "-o", "rec", "--seed", "-1"], "--seed"),
         (["paper-untuned", "-o", "rec", "--processes", "0"], "--processes"),
@@ -177,6 +179,41 @@ def test_ctrl_c_leaves_a_recording_and_its_truth(small: str, tmp_path: Path) -> 
     truth = json.loads((tmp_path / "rec.truth.json").read_text())
     assert truth["complete"] is False
     assert set(Recording(folder).hosts) == set(truth["observed"])
+
+
+@pytest.mark.parametrize(
+    ("numbers", "status"),
+    [
+        ([signal.SIGTERM], 143),
+        ([signal.SIGKILL], -signal.SIGKILL),
+        ([signal.SIGINT, signal.SIGINT], 130),
+        ([signal.SIGTERM, signal.SIGTERM], 143),
+    ],
+)
+def test_no_worker_outlives_the_program(small: str, tmp_path: Path, numbers: list[int], status: int) -> None:
+    change = ["--set", "groups=3", "--processes", "2", "--duration", "5d"]
+    with started([sys.executable, "-m", "lnetstat", "simulate", small, "-o", str(tmp_path / "rec"), *change]) as process:
+        wait_until(lambda: len(simulating(process.pid)) == 2)
+        children = simulating(process.pid)
+        try:
+            for number in numbers:
+                process.send_signal(number)
+            _, err = process.communicate(timeout=DEADLINE_S)  # to the end of stderr, which workers hold open too
+        finally:
+            for child in children:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(child, signal.SIGKILL)
+    assert process.returncode == status, err
+    assert "Traceback" not in err
+    assert list(Recording(tmp_path / "rec").snapshots())
+    if numbers == [signal.SIGTERM]:
+        assert json.loads((tmp_path / "rec.truth.json").read_text())["complete"] is False
+
+
+def simulating(parent: int) -> list[int]:
+    """Its worker processes that have come as far as the simulator's libraries."""
+    children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+    return [int(child) for child in children if "_multiarray_umath" in Path(f"/proc/{child}/maps").read_text()]
 
 
 def test_a_terminal_sees_how_far_it_is(small: str, tmp_path: Path) -> None:

@@ -183,7 +183,17 @@ def test_without_dask_the_extra_is_named(small: str, monkeypatch: pytest.MonkeyP
     assert capsys.readouterr().err == "lnetstat: the Python package distributed is missing: pip install 'lnetstat[cluster]'\n"
 
 
-def test_ctrl_c_ends_it_and_its_processes(small: str) -> None:
+def test_without_pyarrow_it_is_named_before_the_work(
+    small: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.setattr("lnetstat.simulator.sweep.run_point", lambda point: pytest.fail("worked"))
+    assert run(["sweep", small, "--over", "run.seed=1", "--processes", "1", "-o", str(tmp_path / "a.parquet")]) == 3
+    assert capsys.readouterr().err == "lnetstat: the Python package pyarrow is missing: pip install 'lnetstat[analysis]'\n"
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_ctrl_c_and_sigterm_end_it_and_its_processes(small: str, number: int, status: int) -> None:
     command = [
         sys.executable,
         "-m",
@@ -200,9 +210,9 @@ def test_ctrl_c_ends_it_and_its_processes(small: str) -> None:
     with started(command) as process:
         wait_until(lambda: len(workers(process.pid)) >= 2)
         children = workers(process.pid)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         _, err = process.communicate(timeout=DEADLINE_S)
-    assert process.returncode == 130, err
+    assert process.returncode == status, err
     assert "Traceback" not in err
     wait_until(lambda: not any(os.path.exists(f"/proc/{child}") for child in children))
 

@@ -15,7 +15,7 @@ from lnetstat.errors import LnetstatError, RecordingError, SimulatorError
 from lnetstat.frames import load as load_frames
 from lnetstat.recording import Recording
 from lnetstat.simulator.background import Groups
-from lnetstat.simulator.run import Progress, live, record, run_group
+from lnetstat.simulator.run import Progress, live, record, run_group, truth_of
 from lnetstat.simulator.scenario import Scenario, load_scenario
 from lnetstat.simulator.source import SimulatorSource
 from lnetstat.simulator.truth import KEYS
@@ -152,6 +152,55 @@ def test_a_group_that_was_stopped_midway_is_not_taken_for_finished(load: Load) -
         assert (groups.done, groups.finished, [truth.groups for truth in groups.truths()]) == (1, False, [(1,)])
 
 
+class StopAt:
+    """Says to stop from the given time on that it is asked."""
+
+    def __init__(self, times: int) -> None:
+        self.times_left = times
+
+    def is_set(self) -> bool:
+        self.times_left -= 1
+        return self.times_left <= 0
+
+
+def test_a_stop_between_two_samples_leaves_the_truth_of_the_first(load: Load) -> None:
+    scenario = load(run__sample="4 s", io__0__think="0 s", io__0__window="8", observe__hosts='["rtr-g001-01", "oss-g002-01"]')
+    whole, stopped = (SimulatorSource(scenario, compiled=False) for _ in range(2))
+    for source in (whole, stopped):
+        assert source.advance(0)
+        assert source.advance(4 * NS)
+    stop = StopAt(3)  # before the first group, and at its first pauses
+    assert not stopped.advance(8 * NS, stop)
+    assert stop.times_left == 0
+    first, second = (truth_of(scenario, source.truths(), 4 * NS, complete=False) for source in (whole, stopped))
+    assert first == second
+    assert second["merged"]["rpcs_done"] > 0
+
+
+def test_a_group_in_the_background_is_stopped_in_the_middle(load: Load) -> None:
+    stop = StopAt(3)
+    with Groups(load(io__0__think="0 s", io__0__window="8", run__sample="6 s"), [1], 1, stop, compiled=False) as groups:
+        groups.work()
+        assert (groups.finished, stop.times_left) == (False, 0)
+
+
+def test_stopped_before_the_first_sample_there_is_no_truth(load: Load, tmp_path: Path) -> None:
+    source = SimulatorSource(load(), compiled=False)
+    assert list(source.ticks(StopAt(1))) == []
+    assert source.truths() == []
+
+
+def test_sigterm_is_as_ctrl_c(load: Load, tmp_path: Path) -> None:
+    def end(progress: Progress) -> None:
+        if progress.time_ns == 5 * NS:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    result = record(load(), tmp_path / "rec", progress=end, compiled=False)
+    assert (result.interrupted, result.signal_number, result.samples) == (True, signal.SIGTERM, 11)
+    assert result.truth["simulated_s"] == 5.0
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
 @pytest.fixture
 def short_of_space() -> Iterator[None]:
     """No file of this process may grow beyond 6,000 bytes: write() fails as it does on a full disk."""
@@ -220,13 +269,56 @@ def test_ctrl_c_ends_a_live_tree(load: Load, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("speed", [0.0, -1.0, float("inf"), float("nan")])
 def test_a_speed_that_is_none_is_refused(load: Load, tmp_path: Path, speed: float) -> None:
-    with pytest.raises(SimulatorError, match="expected a number above 0"):
+    with pytest.raises(SimulatorError, match="expected a finite number above 0"):
         live(load(), tmp_path / "tree", speed=speed)
 
 
 def test_a_live_tree_never_passes_for_this_nodes_own_files(load: Load) -> None:
     with pytest.raises(SimulatorError, match="choose a folder"):
         live(load(), "/")
+
+
+def test_two_simulations_never_share_a_tree(load: Load, tmp_path: Path) -> None:
+    scenario = load(run__duration="1 s")
+    said = []
+
+    def again(progress: Progress) -> None:
+        with pytest.raises(RecordingError) as caught:
+            live(scenario, tmp_path / "tree", speed=1e6, compiled=False)
+        said.append(str(caught.value))
+
+    assert live(scenario, tmp_path / "tree", speed=1e6, progress=again, compiled=False).samples == 3
+    assert said == [f"{tmp_path / 'tree'}: another process is simulating here: stop it, or choose another folder"] * 3
+    assert not (tmp_path / "tree.lock").exists()
+    assert live(scenario, tmp_path / "tree", speed=1e6, compiled=False).samples == 3
+
+
+@pytest.mark.parametrize("start", [record, live])
+def test_a_start_that_fails_leaves_nothing(load: Load, tmp_path: Path, start: Callable[[Scenario, Path], object]) -> None:
+    scenario = load()
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "file").write_text("")
+    with pytest.raises(SimulatorError, match="file: is no folder"):
+        start(scenario, tmp_path / "here" / "file")
+    (tmp_path / "here" / "rec.truth.json").mkdir()
+    with pytest.raises(SimulatorError, match=r"rec\.truth\.json: cannot be written"):
+        start(scenario, tmp_path / "here" / "rec")
+    assert sorted(path.name for path in (tmp_path / "here").iterdir()) == ["file", "rec.truth.json"]
+
+
+@pytest.mark.parametrize("name", [".", "./", "sub/.."])
+def test_files_beside_the_folder_we_are_in_lie_beside_it(load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    (tmp_path / "above" / "here" / "sub").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "above" / "here")
+    record(load(run__duration="1 s"), name, compiled=False)
+    assert sorted(path.name for path in (tmp_path / "above").iterdir()) == ["here", "here.progress.csv", "here.truth.json"]
+
+
+@pytest.mark.parametrize("name", ["/", "//", "/tmp/.."])
+def test_nothing_is_recorded_into_the_root(load: Load, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setattr("lnetstat.simulator.run.RecordingWriter", lambda path: pytest.fail(f"records into {path}"))
+    with pytest.raises(SimulatorError, match="choose a folder"):
+        record(load(), name)
 
 
 def test_run_group_says_what_a_recording_of_that_group_says(load: Load, tmp_path: Path) -> None:

@@ -225,8 +225,16 @@ def test_a_scheduler_that_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("lnetstat.simulator.workers.CONNECT_S", 0.5)
     with pytest.raises(SimulatorError, match=r"scheduler tcp://127.0.0.1:1 does not answer"):
         run_all(pid, [1], scheduler="tcp://127.0.0.1:1")
-    with pytest.raises(SimulatorError, match="scheduler foo://x does not answer: unknown address scheme"):
-        run_all(pid, [1], scheduler="foo://x")
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [("foo://x", "unknown address scheme 'foo'"), ("nonsense", "missing port number"), ("tcp://head", "missing port number")],
+)
+def test_what_can_be_no_scheduler_is_said_without_trying(monkeypatch: pytest.MonkeyPatch, address: str, said: str) -> None:
+    monkeypatch.setattr(distributed, "Client", lambda *_, **__: pytest.fail("tried"))
+    with pytest.raises(SimulatorError, match=f"scheduler {address} does not answer: {said}"):
+        run_all(pid, [1], scheduler=address)
 
 
 def test_a_point_is_plain_data(small: str) -> None:
