@@ -99,15 +99,15 @@ def test_much_memory_is_foretold() -> None:
         assert not any("memory" in note for note in load_scenario("paper-untuned", settings).notes)
 
 
-def test_the_foretold_memory_is_what_the_engine_takes(tmp_path: Path) -> None:
-    """Before a flood lets the messages grow: entries with their connections, imports, and room for the first messages."""
-    more = {
-        "clients.count": "2000",
-        "network.client.lnd": "o2ib",
-        "pings.mounts": "20",
-        "network.client.wire": "1 us",
-        "pings.policy": "aligned-jiffies",
-    }
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"clients.count": "2000", "pings.mounts": "20", "pings.policy": "aligned-jiffies"},
+        {"clients.count": "400", "servers.count": "100", "rails": "2", "release": "2.12"},
+    ],
+    ids=["messages", "entries and connections"],
+)
+def test_the_foretold_memory_is_what_the_engine_takes(tmp_path: Path, settings: dict[str, str]) -> None:
     pytest.importorskip("numba")  # without it integers are Python's own, and take more
-    scenario = scenario_of(tmp_path, PLAIN, more)
+    scenario = scenario_of(tmp_path, PLAIN, settings | {"network.client.lnd": "o2ib"})
     assert Engine(scenario.plan(0), compiled=True).memory().nbytes == pytest.approx(memory_bytes(scenario.settings), rel=0.1)

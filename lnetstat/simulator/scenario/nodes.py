@@ -97,18 +97,18 @@ def remarks(settings: Settings) -> tuple[str, ...]:
 def memory_bytes(settings: Settings) -> int:
     """Return about how much memory the simulation of one group takes at most.
 
-    Messages are the most of it: those of a flood when all imports ping at once, else of the I/O. Their room doubles when it is short, and
-    for a moment the old stands beside the new.
+    Messages are the most of it: those of a flood when all imports ping at once, else of the I/O. There is room for MESSAGES_MAX at first;
+    it doubles when it is short, and for a moment the old stands beside the new.
     """
-    in_flight = _in_flight(settings)
+    in_flight, imports = _in_flight(settings), imports_of(settings)
+    messages = min(in_flight + imports, MESSAGES_MAX)
     if policy_of(settings) != "suppressed" and spread_ns(settings) < settings.number("pings.interval"):
-        in_flight += imports_of(settings)
-    messages = min(in_flight, MESSAGES_MAX)
+        in_flight += imports
     while messages < in_flight:
         messages *= 2
     if in_flight > MESSAGES_MAX:
         messages += messages // 2
-    return 8 * (entries_of(settings) * (ENTRY + CONNECTION) + messages * MESSAGE + imports_of(settings) * IMPORT)
+    return 8 * (entries_of(settings) * (ENTRY + CONNECTION) + messages * MESSAGE + imports * IMPORT)
 
 
 def _memory(settings: Settings) -> list[str]:
