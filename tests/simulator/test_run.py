@@ -179,7 +179,7 @@ def test_a_stop_between_two_samples_leaves_the_truth_of_the_first(load: Load) ->
 
 def test_a_group_in_the_background_is_stopped_in_the_middle(load: Load) -> None:
     stop = StopAt(3)
-    with Groups(load(io__0__think="0 s", io__0__window="8", run__sample="6 s"), [1], 1, stop, compiled=False) as groups:
+    with Groups(load(io__0__think="0 s", io__0__window="8", run__sample="12 s"), [1], 1, stop, compiled=False) as groups:
         groups.work()
         assert (groups.finished, stop.times_left) == (False, 0)
 
