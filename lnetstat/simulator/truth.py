@@ -38,7 +38,7 @@ KEYS = (
     ("flood_s", "s", "mean length of the floods within the span"),
     ("base_rate", "bytes/s", "usual rate at the disks in windows of about a second outside floods: mean of those within 5 % of the median"),
     ("mean_rate", "bytes/s", "mean rate at the disks over the span"),
-    ("lost_fraction", "share", "bytes that floods cost, net of what was caught up; with steady pings 1 - mean_rate / base_rate, without pings 0"),
+    ("lost_fraction", "share", "bytes that floods cost, net of catch-up; with steady pings 1 - mean_rate / base_rate, without pings 0"),
     ("lost_fraction_gross", "share", "the same without catch-up: what was missing from a flood's begin until the rate was back"),
     ("dead_s", "s", "for each whole period: integral of 1 - rate / base_rate"),
     ("dead_mean_s", "s", "mean of dead_s"),
