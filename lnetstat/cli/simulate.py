@@ -24,7 +24,11 @@ LIST_WIDTH = 100
     "-o", "--output", type=Name(), metavar="REC", help="Record the observed nodes here; REC.truth.json and REC.progress.csv beside it."
 )
 @click.option(
-    "--to", "tree", type=Name(), metavar="DIR", help="Write the observed nodes' files into DIR, live, for `--root DIR` of other verbs."
+    "--to",
+    "tree",
+    type=Name(),
+    metavar="DIR",
+    help="Write the observed nodes' files into DIR, live, for `record --root` and `agent --root`.",
 )
 @click.option("--speed", type=click.FloatRange(min=0, min_open=True), help="With --to: so many times the wall clock. [default: 1]")
 @click.option("--duration", metavar="TIME", help="How long to simulate, for example 20min (key run.duration).")

@@ -85,7 +85,7 @@ def _cell(value: float | None, column: Column, thousands: bool) -> str:
     if column is BARRIER:
         return f"{value:.3f}"
     if column.unit:
-        return f"{value + 0.0:.2f}"
+        return f"{round(value, 2) + 0.0:.2f}"
     return number(round(value)) if thousands else str(round(value))
 
 

@@ -25,3 +25,9 @@ def test_damaged_compiled_code_is_made_anew(tmp_path: Path) -> None:
     kept[1].write_bytes(kept[1].read_bytes()[:100])
     assert compile_with(tmp_path)
     assert all(path.stat().st_size > 100 for path in tmp_path.rglob("*.nb?"))
+
+
+def test_where_numba_compiles_nothing_the_plain_engine_runs() -> None:
+    run = "from lnetstat.simulator.kernel import jit; print(jit.available())"
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    assert subprocess.run([sys.executable, "-c", run], env=environment, capture_output=True, text=True, check=True).stdout == "False\n"

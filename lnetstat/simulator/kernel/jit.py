@@ -20,8 +20,8 @@ MODULES = (events, o2ib, lnet, ptlrpc, client, health, loop)
 
 
 def available() -> bool:
-    """Tell whether numba is installed."""
-    return importlib.util.find_spec("numba") is not None
+    """Tell whether numba is installed and not told to compile nothing (NUMBA_DISABLE_JIT)."""
+    return importlib.util.find_spec("numba") is not None and not importlib.import_module("numba").config.DISABLE_JIT
 
 
 @functools.cache
