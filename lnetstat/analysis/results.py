@@ -51,6 +51,10 @@ class DeadTime(NamedTuple):
     `cause`: ping, other, unknown or none. `ping_z`: how far the coincidence with the ping series stands above chance, in robust sigmas;
     `chance`: probability that two unrelated series of this period coincide by phase alone. `epoch_hypothesis_s`: the exact period with
     which epoch alignment was tested. `depth_resolved`: False where samples are longer than the dip, so that only depth x duration is known.
+    `present_s`: the epoch range in which the dips are there; `phase_jumps`: where the phase jumped within it, (epoch s, jump in s),
+    as after a failover. `ping_lag_s`: how long after the pings the dips begin, None where samples are too coarse to tell; `ping_dose`:
+    rank correlation of what single dips take with the pings in them, None where all floods are alike; `pings_inside`: share of the
+    pings in dips over share of the time in them.
     """
 
     host: str
@@ -79,6 +83,11 @@ class DeadTime(NamedTuple):
     chance: float | None = None
     gap_cv: float | None = None
     drift_ms_per_cycle: float | None = None
+    present_s: Interval | None = None
+    phase_jumps: tuple[tuple[float, float], ...] = ()
+    ping_lag_s: float | None = None
+    ping_dose: float | None = None
+    pings_inside: float | None = None
     incidents: tuple[Interval, ...] = ()
 
 

@@ -31,6 +31,11 @@ _MORE = (
     "chance",
     "gap_cv",
     "drift_ms_per_cycle",
+    "present_s",
+    "phase_jumps",
+    "ping_lag_s",
+    "ping_dose",
+    "pings_inside",
 )
 
 _NUMBER = {"type": "number"}
