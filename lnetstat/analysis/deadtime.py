@@ -11,11 +11,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from lnetstat.analysis import folding, pings, refine, vetting
+from lnetstat.analysis import folding, pings, refine, shape, vetting
 from lnetstat.analysis.folding import Candidate
-from lnetstat.analysis.normalise import Normalised, normalise, stack, standardise
+from lnetstat.analysis.normalise import Normalised, beside, normalise, stack, standardise
 from lnetstat.analysis.rates import Rates, smoothed
 from lnetstat.analysis.results import DeadTime, FloatArray, Interval
+from lnetstat.analysis.shape import Shape
 from lnetstat.analysis.vetting import Box, Prefix, Vetted
 
 DECLARED_SCORE = 7.5
@@ -288,37 +289,47 @@ def _at_onsets(series: Normalised, sums: Prefix, chain: pings.Chain, lags: npt.N
     score, width, lag, depths = best
     onsets = chain.onsets_s + lag
     box = Box(period, float(onsets[0]), width, score)
-    phase = refine.phases_of(series, onsets, period).tau_s - width / 2
+    phase = shape.phases_of(series, onsets, period) - width / 2
     passed = score > 0 and vetting.is_plateau_with_lows(series, phase, box)
     return Found(series, box, score, passed, onsets, depths, chain.gap_cv)
+
+
+class Dips(NamedTuple):
+    """Measured dips: the box and the series they were measured with, the cycles, [first, last) of those with a dip, the mean dip."""
+
+    box: Box
+    series: Normalised
+    onsets_s: FloatArray
+    depths: FloatArray
+    present: tuple[int, int]
+    dip: Shape
 
 
 def _measured(
     label: Label, found: Found, test: pings.PingTest | None, ping_rates: Rates | None, exact_periods_s: tuple[float, ...]
 ) -> DeadTime:
     """Return the verdict with all numbers for dips that are there."""
-    series, box = found.series, found.box
+    series = found.series
     strict = found.gap_cv is None
-    length = float(series.time_s[-1] - series.time_s[0])
+    alignment = refine.Alignment(None, None, None, None)
     if strict:
-        box, error = refine.refine_period(series, box, found.score)
-        box = refine.at_exact_period(series, box, error, exact_periods_s)
-        onsets, depths = refine.cycle_depths(series, vetting.prefix_sums(series), box)
+        box, error = refine.refine_period(series, found.box, found.score)
+        dips = _at_cycles(series, box)
+        exact = refine.exact_near(box, error, series.dt_s, float(series.time_s[-1] - series.time_s[0]), exact_periods_s)
+        if exact is None:
+            alignment = refine.Alignment(False, None, None, None)
+        else:
+            at_exact = _at_cycles(series, refine.with_period(series, box, exact))
+            alignment = _aligned(at_exact, found.score)
+            if alignment.aligned or (exact in exact_periods_s and abs(exact - box.period_s) <= error):
+                dips = at_exact
     else:
-        onsets, depths = found.onsets_s, found.depths
-        error = box.period_s * (found.gap_cv or 0.0) / math.sqrt(max(1, onsets.size - 1))
-    present = refine.stretch(depths)
-    shape = refine.fit_shape(series, onsets[present[0] : present[1]], box.period_s, box.width_s)
-    incidents = refine.incidents_of(series, onsets, shape, depths, present)
-    net, gross = refine.lost_fractions(series, incidents, shape)
-    middle = float(series.time_s[0] + series.time_s[-1]) / 2
-    moved = box._replace(onset_s=box.onset_s + shape.shift_s, width_s=shape.width_s)
-    alignment = (
-        refine.align(moved, error, series.dt_s, length, middle, exact_periods_s) if strict else refine.Alignment(None, None, None, None)
-    )
+        dips = _dips(series, found.box, found.onsets_s, found.depths)
+        error = found.box.period_s * (found.gap_cv or 0.0) / math.sqrt(max(1, found.onsets_s.size - 1))
+    box, dip = dips.box, dips.dip
+    incidents = shape.incidents_of(dips.series, dips.onsets_s, dip, dips.depths, dips.present)
+    net, gross = shape.lost_fractions(dips.series, incidents, dip)
     period = box.period_s
-    if alignment.aligned and alignment.hypothesis_s is not None:
-        period = alignment.hypothesis_s
     cause, ratio_known = _cause(test, ping_rates, incidents, series.dt_s, found)
     recurrent = found.gap_cv is not None and found.gap_cv > pings.PERIODIC_CV
     return DeadTime(
@@ -331,9 +342,9 @@ def _measured(
         fap=false_alarm_probability(found.score),
         period_s=period,
         period_err_s=error,
-        duration_s=shape.width_s,
-        depth=shape.depth,
-        depth_resolved=shape.resolved,
+        duration_s=dip.width_s,
+        depth=dip.depth,
+        depth_resolved=dip.resolved,
         lost_fraction=net,
         lost_fraction_gross=gross,
         epoch_aligned=alignment.aligned,
@@ -341,13 +352,37 @@ def _measured(
         epoch_phase_s=alignment.phase_s,
         cause=cause,
         ping_z=test.z if test else None,
-        chance=min(1.0, (shape.width_s + series.dt_s) / box.period_s) if ratio_known else alignment.chance,
+        chance=min(1.0, (dip.width_s + series.dt_s) / period) if ratio_known else alignment.chance,
         gap_cv=found.gap_cv,
         drift_ms_per_cycle=1000 * (period - round(period))
         if strict and alignment.hypothesis_s is None and abs(period - round(period)) < 0.05
         else None,
         incidents=incidents,
     )
+
+
+def _at_cycles(series: Normalised, box: Box) -> Dips:
+    """Measure the dips of a strict period."""
+    onsets, depths = refine.cycle_depths(series, vetting.prefix_sums(series), box)
+    return _dips(series, box, onsets, depths)
+
+
+def _dips(series: Normalised, box: Box, onsets_s: FloatArray, depths: FloatArray) -> Dips:
+    """Measure the mean dip twice: the second time against the load taken beside the dips that the first one found."""
+    first, last = refine.stretch(depths)
+    onsets = onsets_s[first:last]
+    rough = shape.fit_shape(series, onsets, box.period_s, box.width_s)
+    tau_s = shape.phases_of(series, onsets, box.period_s) - rough.shift_s
+    series = beside(series, (tau_s > -series.dt_s / 2) & (tau_s < rough.width_s + series.dt_s / 2))
+    return Dips(box, series, onsets_s, depths, (first, last), shape.fit_shape(series, onsets, box.period_s, rough.width_s))
+
+
+def _aligned(dips: Dips, score: float) -> refine.Alignment:
+    """Test epoch alignment: the middle of a dip is known to its width over the significance, its ends as far as its duration is."""
+    dip = dips.dip
+    slack = 2 * max(dip.width_s, dips.series.dt_s) / max(score, 1.0)
+    onset_err_s = slack + (dip.longest_s - dip.width_s) / 2, slack + (dip.width_s - dip.shortest_s) / 2
+    return refine.align(dips.series, dips.box._replace(onset_s=dips.box.onset_s + dip.shift_s), onset_err_s)
 
 
 def _with_bursts(measured: DeadTime, message_rates: Rates) -> bool:

@@ -34,14 +34,30 @@ class Normalised(NamedTuple):
 def normalise(rates: Rates) -> Normalised:
     """Return the rates relative to a centred running median over 30 s or 20 samples (60 s or 11 samples from 2 s sampling on)."""
     dt = rates.dt_s
-    window_s = max(30.0, 20 * dt) if dt < 2 else max(60.0, 11 * dt)
-    samples = max(9, round(window_s / dt)) | 1
-    load = pd.Series(rates.rate).rolling(samples, center=True, min_periods=max(1, samples // 3)).median().to_numpy()
+    load = _running_median(rates.rate, dt)
     known = np.isfinite(load)
     high = float(np.percentile(load[known], 90)) if known.any() else 0.0
     on = known & (load > IDLE_SHARE * high) & (load > 0)
     residual = np.where(on, rates.rate / np.where(on, load, 1.0) - 1.0, 0.0)
     return standardise(rates.time_s, rates.interval_s, dt, rates.rate, np.where(known, load, 0.0), residual, on.astype(np.float64))
+
+
+def _running_median(rate: FloatArray, dt_s: float) -> FloatArray:
+    window_s = max(30.0, 20 * dt_s) if dt_s < 2 else max(60.0, 11 * dt_s)
+    samples = max(9, round(window_s / dt_s)) | 1
+    median = pd.Series(rate).rolling(samples, center=True, min_periods=max(1, samples // 3)).median()
+    return np.asarray(median.to_numpy(), dtype=np.float64)
+
+
+def beside(series: Normalised, dips: npt.NDArray[np.bool_]) -> Normalised:
+    """Return the series with its load taken beside the marked samples only: dips in the window of a median make it too low.
+
+    Where they leave too little of a window the load stays as it was.
+    """
+    load = _running_median(np.where(dips | (series.weight <= 0), np.nan, series.rate), series.dt_s)
+    load = np.where(np.isfinite(load) & (load > 0), load, series.load)
+    residual = np.where(series.weight > 0, series.rate / np.where(load > 0, load, 1.0) - 1.0, 0.0)
+    return standardise(series.time_s, series.interval_s, series.dt_s, series.rate, load, residual, series.weight)
 
 
 def standardise(

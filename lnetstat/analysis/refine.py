@@ -4,31 +4,15 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from lnetstat.analysis.normalise import Normalised, summed
-from lnetstat.analysis.results import FloatArray, Interval
+from lnetstat.analysis.normalise import Normalised
+from lnetstat.analysis.results import FloatArray
+from lnetstat.analysis.shape import overlap, phases_of
 from lnetstat.analysis.vetting import Box, Prefix, incident_depths, onsets_of
 
 MOST_SEGMENTS = 24
-
-
-class Shape(NamedTuple):
-    """The mean dip. `shift_s` moves the onset; `depth` is relative to the local load; `resolved`: False where samples are longer than
-    the dip, so that only depth x duration is known; `caught_up`: share of the lost bytes repaid right after the dip, 0..0.9."""
-
-    shift_s: float
-    width_s: float
-    depth: float
-    resolved: bool
-    caught_up: float
-
-
-class Phases(NamedTuple):
-    """When each sample was taken relative to the onset of the nearest cycle: `tau_s` in [-P/2, P/2)."""
-
-    tau_s: FloatArray
-    period_s: float
+LATEST_ALIGNED_S = 0.3  # pings of a multiple of P are on the wire by then: timers wake late, messages queue
+ALIGNED_SLACK_S = 0.15  # of clocks (NTP) and of the jitter of single onsets
 
 
 class Alignment(NamedTuple):
@@ -38,12 +22,6 @@ class Alignment(NamedTuple):
     hypothesis_s: float | None
     phase_s: float | None
     chance: float | None
-
-
-def phases_of(series: Normalised, onset_s: FloatArray, period_s: float) -> Phases:
-    """Return the phase of every sample relative to the nearest of the given onsets."""
-    nearest = np.clip(np.searchsorted(onset_s, series.time_s - period_s / 2), 0, onset_s.size - 1)
-    return Phases(series.time_s - onset_s[nearest], period_s)
 
 
 def refine_period(series: Normalised, box: Box, score: float) -> tuple[Box, float]:
@@ -69,14 +47,18 @@ def refine_period(series: Normalised, box: Box, score: float) -> tuple[Box, floa
     return box, error * box.period_s
 
 
-def at_exact_period(series: Normalised, box: Box, error_s: float, exact_s: tuple[float, ...]) -> Box:
-    """Return the box with the recorded ping interval for its period, where that lies within the error, and its phase in mid-record.
+def exact_near(box: Box, period_err_s: float, dt_s: float, length_s: float, exact_s: tuple[float, ...]) -> float | None:
+    """Return the exact period (a recorded ping_interval, else whole seconds) within three errors of the fitted one, None without.
 
-    Sampled at whole seconds, a dip every 75 s looks the same with 74.96 s; but folded at that its edges blur.
+    A dip that moves by less than a third of itself or of a sample over the record is not told from one that stays.
     """
-    period_s = min((exact for exact in exact_s if abs(exact - box.period_s) <= error_s), key=lambda p: abs(p - box.period_s), default=None)
-    if period_s is None:
-        return box
+    tolerance = max(3 * period_err_s, 0.3 * max(box.width_s, dt_s) * box.period_s / length_s)
+    near = [float(exact) for exact in (*exact_s, round(box.period_s)) if exact > 0 and abs(exact - box.period_s) <= tolerance]
+    return near[0] if near else None
+
+
+def with_period(series: Normalised, box: Box, period_s: float) -> Box:
+    """Return the box with another period and its phase of mid-record, where errors of the period weigh least."""
     middle = float(series.time_s[0] + series.time_s[-1]) / 2
     cycles = round((middle - box.onset_s) / box.period_s)
     return box._replace(period_s=period_s, onset_s=box.onset_s + cycles * (box.period_s - period_s))
@@ -89,7 +71,7 @@ def _segment_shifts(series: Normalised, box: Box, segments: int) -> tuple[FloatA
     step = width / 12
     reach = min(1.3 * width, 0.3 * box.period_s)
     onsets = onsets_of(box, series)
-    tau = phases_of(series, onsets, box.period_s).tau_s
+    tau = phases_of(series, onsets, box.period_s)
     bins = max(3, 2 * int((reach + 1.5 * width) / step) + 1)
     span = bins * step / 2
     kernel = _template(box.width_s, series.dt_s, step)
@@ -118,13 +100,6 @@ def _template(width_s: float, dt_s: float, step_s: float) -> FloatArray:
     half = (width_s + dt_s) / 2
     grid = np.arange(-math.ceil(half / step_s), math.ceil(half / step_s) + 1, dtype=np.float64) * step_s
     return overlap(grid, -width_s / 2, width_s, dt_s)
-
-
-def overlap(tau_s: FloatArray, onset_s: float, width_s: float, dt_s: float) -> FloatArray:
-    """Return the share of a sample of length `dt_s` around each `tau_s` that lies inside the box [onset, onset + width]."""
-    begin = np.maximum(tau_s - dt_s / 2, onset_s)
-    end = np.minimum(tau_s + dt_s / 2, onset_s + width_s)
-    return np.asarray(np.clip(end - begin, 0.0, None) / dt_s)
 
 
 def _peak_offset(values: FloatArray, top: int) -> float:
@@ -158,74 +133,6 @@ def _robust_line(x: FloatArray, y: FloatArray, floor: float) -> tuple[float, flo
     return slope, offset, error
 
 
-def fit_shape(series: Normalised, onset_s: FloatArray, period_s: float, width_s: float) -> Shape:
-    """Fit onset, duration and depth of the mean dip on the folded residual: least squares over a grid, baseline and depth linear.
-
-    The model of a sample is the share of its interval inside the box. The catch-up after the dip is left out of the fit and measured
-    afterwards against the baseline.
-    """
-    dt = series.dt_s
-    tau = phases_of(series, onset_s, period_s).tau_s
-    step = max(min(width_s, dt) / 8, period_s / 4000)
-    used = (series.weight > 0) & (tau > -0.4 * period_s) & (tau < 0.55 * period_s)
-    ceiling = max(4 * series.sigma, 0.3)
-    residual = np.clip(series.residual[used], -1.05, ceiling)
-    index = np.floor(tau[used] / step).astype(np.int64)
-    lowest = int(index.min())
-    cells = int(index.max()) - lowest + 1
-    weight = summed(index - lowest, series.weight[used], cells)
-    total = summed(index - lowest, series.weight[used] * residual, cells)
-    grid = (np.arange(cells, dtype=np.float64) + lowest + 0.5) * step
-    keep = weight > 0
-    grid, weight, mean = grid[keep], weight[keep], total[keep] / weight[keep]
-    widths = np.geomspace(max(0.1, 0.2 * width_s), max(0.2, min(2.2 * width_s + 0.5 * dt, 0.27 * period_s, 13.0)), 22)
-    best = _best_fit(grid, weight, mean, widths, np.linspace(-1, 1, 21) * max(width_s, dt), width_s, dt)
-    near = np.geomspace(best[1] / 1.14, best[1] * 1.14, 9)
-    best = _best_fit(grid, weight, mean, near, best[0] + np.linspace(-0.1, 0.1, 9) * max(width_s, dt), best[1], dt)
-    near = np.geomspace(best[1] / 1.03, best[1] * 1.03, 9)
-    best = _best_fit(grid, weight, mean, near, best[0] + np.linspace(-0.02, 0.02, 9) * max(width_s, dt), best[1], dt)
-    shift, width, baseline, amplitude = best
-    depth = float(np.clip(-amplitude / (1 + baseline), 0.0, 1.0)) if baseline > -0.9 else 0.0
-    return Shape(shift, width, depth, width >= dt, _caught_up(grid, weight, mean, best, dt))
-
-
-def _best_fit(
-    grid: FloatArray, weight: FloatArray, mean: FloatArray, widths: FloatArray, shifts: FloatArray, width_s: float, dt: float
-) -> tuple[float, float, float, float]:
-    """Return (shift, width, baseline, amplitude) of the least squares fit; amplitudes that mean more than all the load are bounded."""
-    best, least = (0.0, width_s, 0.0, 0.0), math.inf
-    for width in widths.tolist():
-        for shift in shifts.tolist():
-            box = overlap(grid, shift, width, dt)
-            after = grid - shift
-            # Catch-up is forgiven after the box, but only upwards: else the box would flee so that the dip itself is forgiven.
-            repaid = (after > 1.05 * width + dt / 2) & (after < 4.5 * width + dt)
-            w = np.where(repaid, 0.0, weight)
-            sum_w, sum_b, sum_y = w.sum(), (w * box).sum(), (w * mean).sum()
-            variance = (w * box * box).sum() - sum_b * sum_b / sum_w
-            if variance <= 1e-9:
-                continue
-            amplitude = ((w * box * mean).sum() - sum_b * sum_y / sum_w) / variance
-            amplitude = min(0.0, max(amplitude, -1.05))
-            baseline = (sum_y - amplitude * sum_b) / sum_w
-            off = mean - baseline - amplitude * box
-            rest = float((weight * np.where(repaid, np.minimum(off, 0.0), off) ** 2).sum())
-            if rest < least:
-                best, least = (float(shift), float(width), float(baseline), float(amplitude)), rest
-    return best
-
-
-def _caught_up(grid: FloatArray, weight: FloatArray, mean: FloatArray, fit: tuple[float, float, float, float], dt: float) -> float:
-    shift, width, baseline, amplitude = fit
-    lost = -amplitude * width
-    after = (grid > shift + width + dt / 2) & (grid < shift + 5 * width + dt)
-    if lost <= 0 or not after.any():
-        return 0.0
-    length = 4 * width + dt / 2
-    gain = float(np.average(mean[after] - baseline, weights=weight[after])) * length
-    return float(np.clip(gain / lost, 0.0, 0.9))
-
-
 def stretch(depths: FloatArray) -> tuple[int, int]:
     """Return [first, last) of the cycles between which dead time is present: the run that maximises the likelihood of a constant depth."""
     d = np.nan_to_num(depths)
@@ -250,65 +157,18 @@ def stretch(depths: FloatArray) -> tuple[int, int]:
     return first, last
 
 
-def idle_at(series: Normalised, time_s: FloatArray) -> npt.NDArray[np.bool_]:
-    """Mark the times around which samples exist but nothing runs: no load, no dip. A gap between samples is not idle."""
-    first = np.searchsorted(series.time_s, time_s - series.dt_s)
-    last = np.searchsorted(series.time_s, time_s + series.dt_s, side="right")
-    total = np.concatenate(([0.0], np.cumsum(series.weight)))
-    idle: npt.NDArray[np.bool_] = (last > first) & (total[last] - total[first] <= 0)
-    return idle
-
-
-def incidents_of(
-    series: Normalised, onsets: FloatArray, shape: Shape, depths: FloatArray, present: tuple[int, int]
-) -> tuple[Interval, ...]:
-    """Return [start, stop] per cycle in the stretch; cycles without a dip are left out where single incidents can be told apart."""
-    first, last = present
-    inside = depths[first:last]
-    known = inside[np.isfinite(inside)]
-    middle = float(np.median(known)) if known.size else 0.0
-    scatter = 1.4826 * float(np.median(np.abs(known - middle))) if known.size else 0.0
-    single = scatter > 0 and middle / scatter > 2.5
-    starts = onsets[first:last] + shape.shift_s
-    keep = ~idle_at(series, starts + shape.width_s / 2)
-    if single:
-        keep &= ~(inside < 0.35 * middle)
-    starts = starts[keep]
-    return tuple((float(start), float(start) + shape.width_s) for start in starts)
-
-
-def lost_fractions(series: Normalised, incidents: tuple[Interval, ...], shape: Shape) -> tuple[float, float]:
-    """Return (net, gross) share of the bytes lost: depth x duration x local load of every incident over all bytes there would have been."""
-    if not incidents:
-        return 0.0, 0.0
-    starts = np.array([start for start, _ in incidents])
-    nearest = np.clip(np.searchsorted(series.time_s, starts), 0, series.time_s.size - 1)
-    lost = float((shape.depth * shape.width_s * series.load[nearest] * (series.weight[nearest] > 0)).sum())
-    moved = float((series.rate * series.interval_s).sum())
-    covered = float(series.interval_s.sum()) / max(float(series.time_s[-1] - series.time_s[0]) + series.dt_s, 1e-9)
-    moved = moved / max(min(covered, 1.0), 0.1)
-    gross = lost / (moved + lost * (1 - shape.caught_up)) if moved + lost > 0 else 0.0
-    return gross * (1 - shape.caught_up), gross
-
-
-def align(box: Box, period_err_s: float, dt_s: float, length_s: float, middle_s: float, exact_s: tuple[float, ...]) -> Alignment:
-    """Test epoch alignment with exact periods only (whole seconds, the recorded ping_interval) that lie within the period's error.
+def align(series: Normalised, box: Box, onset_err_s: tuple[float, float]) -> Alignment:
+    """Test with the exact period of the box whether its onsets lie on multiples of that period since the epoch.
 
     A fitted period must never be folded back to 1970: an error of 1e-7 s moves the phase by seconds. The phase is taken at the middle
-    of the record; `chance` is the width of the accepted window over the period, per hypothesis.
+    of the record. `onset_err_s`: how much earlier and later the onset may be, where samples longer than the dip leave its ends open.
+    `chance` is the width of the accepted window over the period.
     """
-    near = sorted({round(box.period_s), *exact_s} - {0}, key=lambda p: abs(p - box.period_s))
-    tolerance = max(3 * period_err_s, 0.15 * max(box.width_s, dt_s) * box.period_s / length_s)
-    hypotheses = [float(p) for p in near if abs(p - box.period_s) <= tolerance]
-    if not hypotheses:
-        return Alignment(False, None, None, None)
-    exact = hypotheses[0]
-    cycle = round((middle_s - box.onset_s) / box.period_s)
-    onset = box.onset_s + cycle * box.period_s
-    phase = (onset + exact / 2) % exact - exact / 2
-    early, late = 0.4 * max(1.0, dt_s), 0.5 + 0.4 * dt_s
-    chance = min(1.0, (early + late) * len(hypotheses) / exact)
-    return Alignment(bool(-early <= phase <= late), exact, float(phase), chance)
+    middle = float(series.time_s[0] + series.time_s[-1]) / 2
+    onset = box.onset_s + round((middle - box.onset_s) / box.period_s) * box.period_s
+    phase = (onset + box.period_s / 2) % box.period_s - box.period_s / 2
+    early, late = onset_err_s[1] + ALIGNED_SLACK_S, LATEST_ALIGNED_S + onset_err_s[0] + ALIGNED_SLACK_S
+    return Alignment(bool(-early <= phase <= late), box.period_s, float(phase), min(1.0, (early + late) / box.period_s))
 
 
 def cycle_depths(series: Normalised, sums: Prefix, box: Box) -> tuple[FloatArray, FloatArray]:
