@@ -112,6 +112,21 @@ class PingBursts(NamedTuple):
     incidents: tuple[Interval, ...]
 
 
+class Sizing(NamedTuple):
+    """Whether credits limited what passed, or the other end did: `limited_by` is credits, peer or unknown, the last with its reason in `why`.
+
+    For the peers of one network together, as messages are counted by node. `hold_s`: how long a credit was held while some were free,
+    `hold_saturated_s`: while messages waited. `offered_peak`: most messages per second that wanted to go; `messages`: that went, in all.
+    """
+
+    limited_by: str
+    why: str
+    hold_s: float | None = None
+    hold_saturated_s: float | None = None
+    offered_peak: float | None = None
+    messages: float | None = None
+
+
 class CreditUse(NamedTuple):
     """How far the credits of one row were used: a peer, an NI on one CPT, or a buffer pool on one CPT (a limit acts per row).
 
@@ -127,6 +142,11 @@ class CreditUse(NamedTuple):
     record itself; `low_water_fell_ns`: the samples between which a mark fell so low, None where samples alone saw it.
     `samples`: how many there are, one every `interval_s` seconds, `samples_below` of them below 0; below FEW of them shares of the
     time say nothing.
+    `fraction_error`: one standard deviation of `fraction_time_oversubscribed`, by spell; `fraction_inside`, `fraction_outside`: that share
+    within dips or bursts and between them. `spells`: when it was seen below 0, neighbours of one interval as one.
+    `backlog_message_s`: integral of the messages waiting; `mean_wait_s`: that per message sent (Little), where messages were counted.
+    `queued_bytes_max`: most bytes that waited: of `queue` the share that is not in flight. `resets_ns`: when the mark rose, the first 50.
+    `sizing`: whether more credits would help; `required_credits`: of this row, for the offered peak at the hold time of free credits.
     """
 
     host: str
@@ -156,6 +176,16 @@ class CreditUse(NamedTuple):
     samples: int | None = None
     samples_below: int = 0
     interval_s: float = 0.0
+    fraction_error: float | None = None
+    fraction_inside: float | None = None
+    fraction_outside: float | None = None
+    backlog_message_s: float = 0.0
+    mean_wait_s: float | None = None
+    queued_bytes_max: float | None = None
+    resets_ns: tuple[int, ...] = ()
+    spells: tuple[Interval, ...] = ()
+    sizing: Sizing | None = None
+    required_credits: float | None = None
 
     @property
     def few(self) -> bool:
