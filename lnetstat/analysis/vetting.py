@@ -16,6 +16,8 @@ from lnetstat.analysis.results import FloatArray
 LARGEST_FIT_DUTY = 0.22
 SCATTER_FLOOR = 0.35  # of the mean depth: without it 2 P, 3 P, 4 P win, as significant with fewer incidents
 LEAST_INCIDENTS = 6
+MANY_INCIDENTS = 300  # so many tell their scatter to 4 % themselves
+NOISE_PHASES = 12
 BOX_WEIGHT = 1.1
 
 
@@ -132,24 +134,45 @@ def incident_depths(sums: Prefix, onset_s: FloatArray, width_s: float, spacing_s
     return np.where(good, outside - inside, np.nan)
 
 
-def significance(depths: FloatArray) -> float:
-    """Return min(t, 1.3 u) of the depths of single incidents: t from mean and scatter, u from median and robust scatter."""
+def noise_depth(sums: Prefix, onset_s: FloatArray, width_s: float, period_s: float, dt_s: float) -> float:
+    """Return the scatter (standard deviation, sigmas) of the depth of one incident where no dip is: at other phases of the cycle.
+
+    A dozen dips agree by chance now and then, so that their own scatter says too little (Student's t of few degrees of freedom); away
+    from them it is told from many more windows.
+    """
+    aside_s = max(2 * width_s, 2 * dt_s) + width_s
+    if 2 * aside_s >= period_s or onset_s.size > MANY_INCIDENTS:
+        return 0.0
+    count = min(NOISE_PHASES, max(2, int((period_s - 2 * aside_s) / max(width_s, dt_s))))
+    shifts = np.linspace(aside_s, period_s - aside_s, count)
+    depths = incident_depths(sums, (onset_s[:, None] + shifts[None, :]).ravel(), width_s, period_s, dt_s)
+    depths = depths[np.isfinite(depths)]
+    return float(depths.std()) if depths.size > LEAST_INCIDENTS else 0.0
+
+
+def significance(depths: FloatArray, noise: float = 0.0) -> float:
+    """Return min(t, 1.3 u) of the depths of single incidents: t from mean and scatter, u from median and robust scatter.
+
+    `noise`: the scatter of an incident without a dip; the incidents' own counts only where it is larger.
+    """
     d = depths[np.isfinite(depths)]
     if d.size < LEAST_INCIDENTS:
         return 0.0
     root = math.sqrt(d.size)
     mean, middle = float(d.mean()), float(np.median(d))
     robust = 1.4826 * float(np.median(np.abs(d - middle)))
-    t = mean / max(float(d.std(ddof=1)), SCATTER_FLOOR * abs(mean), 1e-9) * root
-    u = middle / max(1.2533 * robust, SCATTER_FLOOR * abs(middle), 1e-9) * root
+    t = mean / max(float(d.std(ddof=1)), noise, SCATTER_FLOOR * abs(mean), 1e-9) * root
+    u = middle / max(1.2533 * robust, noise, SCATTER_FLOOR * abs(middle), 1e-9) * root
     return min(t, 1.3 * u)
 
 
 def vet(series: Normalised, sums: Prefix, box: Box) -> Vetted:
     """Score a box by its incidents; one whose shape is no dip's keeps a small score, so that the ranking stays defined."""
-    depths = incident_depths(sums, onsets_of(box, series), box.width_s, box.period_s, series.dt_s)
+    onsets = onsets_of(box, series)
+    depths = incident_depths(sums, onsets, box.width_s, box.period_s, series.dt_s)
+    noise = noise_depth(sums, onsets, box.width_s, box.period_s, series.dt_s)
     # A dozen cycles may agree by chance where so many phases were tried: the box as a whole must stand out of the noise as well.
-    score = min(significance(depths), BOX_WEIGHT * box.stat)
+    score = min(significance(depths, noise), BOX_WEIGHT * box.stat)
     length = float(series.time_s[-1] - series.time_s[0])
     passed = score > 0 and all(is_dip_profile(series, box, times) for times in (1, 2, 3) if times == 1 or times * box.period_s < length / 4)
     return Vetted(box, score if passed else min(score / 4, 4.0), passed, depths)
