@@ -3,12 +3,15 @@
 The fast folding algorithm (Staelin 1969) adds rows of p cells pairwise with growing drift; M rows cost M p log2 M instead of M^2 p.
 """
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from lnetstat import compiled
+from lnetstat.analysis import kernels
 from lnetstat.analysis.normalise import Normalised, on_grid
 from lnetstat.analysis.results import FloatArray
 
@@ -16,7 +19,12 @@ RANGE_RATIO = 1.3  # the number of cells per period must follow the sampling wit
 CELLS_PER_PERIOD = 80
 LONGEST_DIP_S = 10.0
 LARGEST_DUTY = 0.2
+KEPT_PER_PERIOD = 8
 KEPT_PER_RANGE = 60
+LEAST_APART = 2e-4  # of the period: nearer candidates are shifted copies of a better one
+
+Cells = npt.NDArray[np.float32]
+Searched = Callable[[Cells, Cells, int, int, int, float, FloatArray], None]
 
 
 class Candidate(NamedTuple):
@@ -39,43 +47,62 @@ def search(series: Normalised, *, keep: int = 15) -> list[Candidate]:
     if longest <= shortest:
         return []
     length = float(series.time_s[-1] - series.time_s[0])
-    cells = int(length / series.dt_s) + 1
-    weighted, weight = on_grid(series, float(series.time_s[0]) - series.dt_s / 2, cells)
+    weighted, weight = on_grid(series, float(series.time_s[0]) - series.dt_s / 2, int(length / series.dt_s) + 1)
+    return search_grid(weighted, weight, series.dt_s, length, shortest_s=shortest, longest_s=longest, keep=keep)
+
+
+def search_grid(
+    weighted: FloatArray, weight: FloatArray, dt_s: float, length_s: float, *, shortest_s: float, longest_s: float, keep: int = 15
+) -> list[Candidate]:
+    """Return the best candidates among periods of shortest..longest seconds, best first.
+
+    `weighted` and `weight`, (n,) each: sums of weight * x and of weight per cell of `dt_s` seconds, as `on_grid` makes them of a series
+    of `length_s` seconds. The same grid gives the same candidates, with numba and without.
+    """
+    searched = kernels.search_periods() if compiled.available() else search_periods
     found: list[Candidate] = []
-    low = shortest
-    while low < longest:
-        high = min(low * RANGE_RATIO, longest)
-        found += _search_range(weighted, weight, series.dt_s, low, high)
+    low = shortest_s
+    while low < longest_s:
+        high = min(low * RANGE_RATIO, longest_s)
+        found += _search_range(weighted, weight, dt_s, low, high, searched)
         low = high
     found.sort(key=lambda each: -each.snr)
-    return thin_out(found, length, keep)
+    return thin_out(found, length_s, keep)
 
 
 def thin_out(found: list[Candidate], length_s: float, keep: int) -> list[Candidate]:
     """Return the first `keep` candidates that are not a shifted copy of a better one."""
     kept: list[Candidate] = []
     for each in found:
-        if all(abs(each.period_s / other.period_s - 1) > max(3 * other.width_s / length_s, 2e-4) for other in kept):
+        if all(abs(each.period_s / other.period_s - 1) > max(3 * other.width_s / length_s, LEAST_APART) for other in kept):
             kept.append(each)
             if len(kept) == keep:
                 break
     return kept
 
 
-def _search_range(weighted: FloatArray, weight: FloatArray, dt_s: float, low_s: float, high_s: float) -> list[Candidate]:
+def _search_range(
+    weighted: FloatArray, weight: FloatArray, dt_s: float, low_s: float, high_s: float, searched: Searched
+) -> list[Candidate]:
     # Brief dips of long periods need finer cells; growing with the square root keeps the cost of every range alike.
     factor = max(1, int(low_s / (dt_s * CELLS_PER_PERIOD * max(1.0, low_s / 20) ** 0.5)))
     step_s = factor * dt_s
-    cells = _downsample(weighted, factor) + 1j * _downsample(weight, factor)
+    first, last = max(2, int(np.ceil(low_s / step_s))), int(high_s / step_s)
+    if last < first:
+        return []
+    widest = max(1, int(min(LARGEST_DUTY * first, LONGEST_DIP_S / step_s)))
+    cells = [_downsample(each, factor).astype(np.float32) for each in (weighted, weight)]
+    found = np.full((last - first + 1, KEPT_PER_PERIOD, 3), -np.inf)
+    searched(cells[0], cells[1], first, last, widest, LEAST_APART, found)
     best: list[Candidate] = []
-    for period in range(max(2, int(np.ceil(low_s / step_s))), int(high_s / step_s) + 1):
-        profiles = fold_all(cells.astype(np.complex64), period)
-        snr, width = _best_boxes(profiles, min(LARGEST_DUTY * period, LONGEST_DIP_S / step_s))
-        drifts = profiles.shape[0] - 1
-        for index in np.argpartition(-snr, min(8, snr.size - 1))[:8].tolist():
-            # A drift of r cells per row of p cells is a period of p / (1 - r / p): an event also moves on within its later row.
-            period_s = period / (1 - index / (max(1, drifts) * period)) * step_s
-            best.append(Candidate(period_s, float(width[index]) * step_s, float(snr[index])))
+    for period, ranked in enumerate(found.tolist(), first):
+        drifts = rows_of(cells[0].size, period) - 1
+        # A drift of r cells per row of p cells is a period of p / (1 - r / p): an event also moves on within its later row.
+        best += [
+            Candidate(period / (1 - row / (drifts * period)) * step_s, width * step_s, math.copysign(math.sqrt(abs(square)), square))
+            for square, width, row in ranked
+            if row >= 0
+        ]
     best.sort(key=lambda each: -each.snr)
     return best[:KEPT_PER_RANGE]
 
@@ -85,13 +112,33 @@ def _downsample(values: FloatArray, factor: int) -> FloatArray:
     return np.asarray(np.pad(values, (0, cells * factor - values.size)).reshape(cells, factor).sum(axis=1))
 
 
+def rows_of(cells: int, period: int) -> int:
+    """Return how many rows a grid of cells is folded to: the next power of two above the number of whole or begun cycles."""
+    return 1 << (max(2, -(-cells // period)) - 1).bit_length()
+
+
+def search_periods(weighted: Cells, weight: Cells, first: int, last: int, longest: int, apart: float, found: FloatArray) -> None:
+    """Do what `kernels._search_periods` says, in numpy: slower, with the same results to the bit."""
+    cells = weighted + 1j * weight
+    for period in range(first, last + 1):
+        profiles = fold_all(cells, period)
+        best, width = _best_boxes(profiles, longest)
+        drifts = profiles.shape[0] - 1
+        for rank in range(found.shape[1]):
+            row = int(best.argmax())
+            if best[row] == -np.inf:
+                break
+            found[period - first, rank] = best[row], width[row], row
+            reach = int(max(3.0 * width[row], apart * drifts * period))
+            best[max(0, row - reach) : row + reach + 1] = -np.inf
+
+
 def fold_all(cells: npt.NDArray[np.complex64], period: int) -> npt.NDArray[np.complex64]:
     """Return, as rows s = 0..M-1, the profiles (M, period) of a row of cells folded with a drift of s cells over M - 1 rows.
 
-    M is the next power of two above the number of whole or begun cycles. Real and imaginary part are folded alike.
+    M is that of `rows_of`. Real and imaginary part are folded alike.
     """
-    cycles = max(2, -(-cells.size // period))
-    rows = 1 << (cycles - 1).bit_length()
+    rows = rows_of(cells.size, period)
     padded = np.zeros(rows * period, dtype=np.complex64)
     padded[: cells.size] = cells
     folded: npt.NDArray[np.complex64] = padded.reshape(rows, period)
@@ -121,25 +168,29 @@ def _merge(blocks: npt.NDArray[np.complex64]) -> npt.NDArray[np.complex64]:
     return out
 
 
-def box_widths(longest: float) -> Iterator[int]:
-    """Yield box widths in cells: 1, 2, 3, 4, 6, 9, … up to `longest` (at least 1)."""
-    width = 1
-    while width == 1 or width <= longest:
+def box_widths(longest: int) -> Iterator[int]:
+    """Yield box widths in cells: 1, 2, 3, 4, 6, 8, 12, … up to `longest` (at least 1)."""
+    yield 1
+    width = 2
+    while width <= longest:
         yield width
-        width = max(width + 1, int(width * 1.5))
+        if width // 2 * 3 <= longest:
+            yield width // 2 * 3
+        width *= 2
 
 
-def _best_boxes(profiles: npt.NDArray[np.complex64], longest: float) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
-    """Return the best signal to noise ratio of each profile over all phases, and the width in cells of its box."""
+def _best_boxes(profiles: npt.NDArray[np.complex64], longest: int) -> tuple[Cells, npt.NDArray[np.int64]]:
+    """Return the best S/N squared of each profile over all phases, and the width in cells of its box. Its sign is that of the S/N."""
     rows, period = profiles.shape
-    reach = max(1, int(longest))
-    total = np.zeros((rows, period + reach + 1), dtype=np.complex64)
-    np.cumsum(np.concatenate((profiles, profiles[:, :reach]), axis=1), axis=1, out=total[:, 1:])
+    box = {1: np.concatenate((profiles, profiles[:, :longest]), axis=1)}
     best, width_of = np.full(rows, -np.inf, dtype=np.float32), np.ones(rows, dtype=np.int64)
     for width in box_widths(longest):
-        box = total[:, width : width + period] - total[:, :period]
-        snr = (-box.real / np.sqrt(np.maximum(box.imag, 0.5))).max(axis=1)
-        better = snr > best
-        best[better] = snr[better]
+        if width > 1:  # a sum of two narrower boxes, so that no rounding adds up
+            left = 1 << (width.bit_length() - 2 + (width & (width - 1) > 0))
+            box[width] = box[left][:, : period + longest - width + 1] + box[width - left][:, left : left + period + longest - width + 1]
+        low, over = box[width].real[:, :period], box[width].imag[:, :period]
+        square = (-low * np.abs(low) / np.maximum(over, np.float32(0.5))).max(axis=1)
+        better = square > best
+        best[better] = square[better]
         width_of[better] = width
     return best, width_of

@@ -1,0 +1,174 @@
+"""The inner loops of the search, as plain functions that numba compiles. `folding` holds the same in numpy, which runs without numba.
+
+Both do the same additions in the same order in float32, so both give the same candidates, to the bit.
+"""
+
+import functools
+import importlib
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from lnetstat import compiled
+
+Floats = npt.NDArray[np.float32]
+Integers = npt.NDArray[np.int64]
+HALF = np.float32(0.5)  # of a sample: a box with less weight than that holds nothing
+BATCH_CELLS = 4096  # that the seven arrays of a batch stay in a core's cache
+
+
+@functools.cache
+def search_periods() -> Callable[..., None]:
+    """Return `_search_periods` compiled. The first call on a machine compiles for some seconds; later ones find it on disk."""
+    return compiled.kept("search", [__file__], _compiled)
+
+
+def _compiled(folder: Path | None) -> Callable[..., None]:
+    numba = importlib.import_module("numba")
+    namespace: dict[str, Any] = {"np": np, "HALF": HALF, "BATCH_CELLS": BATCH_CELLS, "__name__": __name__}
+    for function in (_rows_of, _add, _fold, _side_by_side, _widen, _take_better, _best_boxes, _pick):
+        copy = types.FunctionType(function.__code__, namespace, function.__name__)
+        namespace[function.__name__] = numba.njit(copy, error_model="numpy", no_cpython_wrapper=True)
+    outermost = compiled.outermost(types.FunctionType(_search_periods.__code__, namespace, _search_periods.__name__), folder)
+    cells = np.zeros(8, dtype=np.float32)
+    outermost(cells, cells, 2, 2, 1, 1.0, np.zeros((1, 1, 3)))
+    return outermost
+
+
+def _search_periods(
+    weighted: Floats, weight: Floats, first: int, last: int, longest: int, apart: float, found: npt.NDArray[np.float64]
+) -> None:
+    """Fold at every period of first..last cells and fill found[period - first, rank] = (S/N squared, width in cells, row).
+
+    `longest`: the widest box in cells. Rows nearer than 3 widths, or `apart` of the period, to a better one are its shifted copies.
+    What is not filled stays as it was. S/N squared keeps its sign: high throughput is negative.
+    """
+    most = 0
+    for period in range(first, last + 1):
+        most = max(most, _rows_of(weight.size, period) * period)
+    room = np.empty((4, most), dtype=np.float32)
+    batches = np.empty((7, max(BATCH_CELLS, 8 * (last + longest))), dtype=np.float32)
+    for period in range(first, last + 1):
+        rows = _rows_of(weight.size, period)
+        at = _fold(weighted, weight, room, rows, period)
+        best = np.empty(rows, dtype=np.float32)
+        width = np.empty(rows, dtype=np.int64)
+        _best_boxes(room[at, : rows * period], room[at + 1, : rows * period], batches, longest, best, width)
+        _pick(best, width, apart * (rows - 1) * period, found[period - first])
+
+
+def _rows_of(size: int, period: int) -> int:
+    rows = 2
+    while rows * period < size:
+        rows *= 2
+    return rows
+
+
+def _fold(weighted: Floats, weight: Floats, room: Floats, rows: int, period: int) -> int:
+    """Fold into room[at], room[at + 1] and return `at`, 0 or 2: profile after profile, of as many drifts as there are rows."""
+    size = weight.size
+    room[0, :size] = weighted
+    room[0, size : rows * period] = 0
+    room[1, :size] = weight
+    room[1, size : rows * period] = 0
+    at = 0
+    half = 1
+    while half < rows:
+        for part in range(2):
+            values, to = room[at + part], room[2 - at + part]
+            for out in range(rows):
+                drift = out % (2 * half)
+                head = (out - drift + drift // 2) * period
+                tail = head + half * period
+                cut = tail + ((drift + 1) // 2) % period
+                end = out * period + tail + period - cut
+                _add(values[head : head + tail + period - cut], values[cut : tail + period], to[out * period : end])
+                _add(values[head + tail + period - cut : head + period], values[tail:cut], to[end : (out + 1) * period])
+        at = 2 - at
+        half *= 2
+    return at
+
+
+def _add(left: Floats, right: Floats, to: Floats) -> None:
+    for i in range(right.size):
+        to[i] = left[i] + right[i]
+
+
+def _best_boxes(weighted: Floats, weight: Floats, room: Floats, longest: int, best: Floats, width: Integers) -> None:
+    """Fill (S/N squared, width) of the best box of each profile; profiles lie one after another in `weighted` and `weight`.
+
+    A batch of profiles is searched at once, cell i of all of them side by side: then every loop is long, however short the period.
+    Boxes are sums of two narrower ones, so that no rounding adds up.
+    """
+    rows = best.size
+    period = weighted.size // rows
+    batch = rows
+    while batch * (period + longest) > room.shape[1]:
+        batch //= 2
+    size = (period + longest) * batch
+    for first in range(0, rows, batch):
+        boxes, narrower, other, value = room[0:2], room[2:4], room[4:6], room[6]
+        _side_by_side(weighted[first * period : (first + batch) * period], batch, longest, boxes[0])
+        _side_by_side(weight[first * period : (first + batch) * period], batch, longest, boxes[1])
+        best[first : first + batch] = -np.inf
+        _take_better(boxes, period, batch, 1, value, best[first : first + batch], width[first : first + batch])
+        k = 2
+        while k <= longest:
+            # A box of 2 m cells is two of m; one of 3 m is that and one of m.
+            _widen(boxes, boxes, k // 2 * batch, size - (k - 1) * batch, other)
+            boxes, narrower, other = other, boxes, narrower
+            _take_better(boxes, period, batch, k, value, best[first : first + batch], width[first : first + batch])
+            if k // 2 * 3 <= longest:
+                _widen(boxes, narrower, k * batch, size - (k // 2 * 3 - 1) * batch, other)
+                _take_better(other, period, batch, k // 2 * 3, value, best[first : first + batch], width[first : first + batch])
+            k *= 2
+
+
+def _side_by_side(profiles: Floats, batch: int, longest: int, to: Floats) -> None:
+    """Write cell i of profile r to to[i * batch + r], and the first `longest` cells once more at the end."""
+    period = profiles.size // batch
+    for row in range(batch):
+        profile = profiles[row * period : (row + 1) * period]
+        for i in range(period):
+            to[i * batch + row] = profile[i]
+    to[period * batch : (period + longest) * batch] = to[: longest * batch]
+
+
+def _widen(boxes: Floats, more: Floats, by: int, size: int, to: Floats) -> None:
+    for part in range(2):
+        _add(boxes[part, :size], more[part, by : by + size], to[part, :size])
+
+
+def _take_better(boxes: Floats, period: int, batch: int, of_width: int, value: Floats, best: Floats, width: Integers) -> None:
+    """Compare the boxes of one width at all phases with the best so far."""
+    weighted, weight = boxes[0, : period * batch], boxes[1, : period * batch]
+    for i in range(period * batch):
+        value[i] = -weighted[i] * abs(weighted[i]) / max(weight[i], HALF)
+    phases = period
+    while phases > 1:  # by halves, as then many are compared at a time
+        half = phases // 2
+        left, right = value[: half * batch], value[(phases - half) * batch : phases * batch]
+        for i in range(half * batch):
+            left[i] = max(left[i], right[i])
+        phases -= half
+    for row in range(batch):
+        if value[row] > best[row]:
+            best[row] = value[row]
+            width[row] = of_width
+
+
+def _pick(best: Floats, width: Integers, apart: float, found: npt.NDArray[np.float64]) -> None:
+    """Take the best rows in turn; each hides its neighbours, which are shifted copies of it. `best` is used up."""
+    for rank in range(found.shape[0]):
+        row = int(np.argmax(best))
+        if best[row] == -np.inf:
+            return
+        found[rank, 0] = best[row]
+        found[rank, 1] = width[row]
+        found[rank, 2] = row
+        reach = int(max(3.0 * width[row], apart))
+        best[max(0, row - reach) : row + reach + 1] = -np.inf
