@@ -13,12 +13,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from lnetstat.analysis import sizing, spells
 from lnetstat.analysis.rates import typical_interval
 from lnetstat.analysis.results import FEW, CreditSeries, CreditSummary, CreditUse, FloatArray, Interval
 from lnetstat.frames import Frames
 
 SUSTAINED_FRACTION = 0.01
 SUSTAINED_SPELL_S = 1.0
+MOST_RESETS = 50  # times told one by one
 MOST_DETAILED = 400  # rows per host and resource that are looked at one by one, worst first
 DRAWN_ROWS = 4
 GRADES = ("never", "touched", "intermittent", "sustained")
@@ -75,12 +77,67 @@ def credit_use(frames: Frames, incidents: dict[str, tuple[Interval, ...]]) -> tu
         for host, rows in _rows_by_host(table, resource):
             graded = [(measure(row, incidents.get(host, ())), row) for row in rows]
             graded.sort(key=lambda pair: badness(pair[0]), reverse=True)
-            ran_out = [use for use, _ in graded if use.grade != "never"]
-            used += ran_out or [use for use, _ in graded[:1]]
+            if resource.name == "peer_credits":
+                graded = _sized(graded, traffic_of(frames, host))
+            used += _kept(resource, [use for use, _ in graded])
             count = len(graded) if resource.name == "router_buffers" else DRAWN_ROWS
             drawn += [series_of(row) for _, row in graded[:count]]
     used.sort(key=badness, reverse=True)
     return used, drawn
+
+
+def _kept(resource: Resource, graded: list[CreditUse]) -> list[CreditUse]:
+    """Return the rows that ran out, else the tightest; of interfaces one row of each NID: they tell who is who on the path of messages."""
+    ran_out = [use for use in graded if use.grade != "never"]
+    if resource.name != "ni_credits":
+        return ran_out or graded[:1]
+    named = {use.subject for use in ran_out}
+    tightest = {use.subject: use for use in reversed(graded) if use.subject not in named}
+    return ran_out + sorted(tightest.values(), key=badness, reverse=True)
+
+
+def _sized(graded: list[tuple[CreditUse, Row]], traffic: sizing.Traffic | None) -> list[tuple[CreditUse, Row]]:
+    """Return the uses of a host's peers, those that ran out with what limited them and how long messages waited on average."""
+    by_net: dict[str, list[tuple[CreditUse, Row]]] = {}
+    for use, row in graded:
+        by_net.setdefault(net_of(use.subject), []).append((use, row))
+    sized: list[tuple[CreditUse, Row]] = []
+    for members in by_net.values():
+        if all(use.grade == "never" for use, _ in members):
+            sized += members
+            continue
+        load = sizing.load_of([sizing.Samples(row.time_s, row.credits, row.limit) for _, row in members])
+        found = sizing.sizing(load, traffic)
+        backlog = sum(use.backlog_message_s for use, _ in members)
+        wait = backlog / found.messages if found.messages else None
+        saturated = load.fewest_free < 0
+        wanted = float(load.wanted[saturated].sum())
+        for use, row in members:
+            share = float((row.limit - row.credits)[row.credits < 0].sum()) / wanted if wanted else 0.0
+            needed = share * found.offered_peak * found.hold_s if found.offered_peak and found.hold_s else None
+            sized.append((use._replace(sizing=found, mean_wait_s=wait, required_credits=needed) if use.grade != "never" else use, row))
+    sized.sort(key=lambda pair: badness(pair[0]), reverse=True)
+    return sized
+
+
+def net_of(nid: str) -> str:
+    """Return the network of a NID: tcp1 of 10.2.0.21@tcp1."""
+    return nid.rpartition("@")[2]
+
+
+def traffic_of(frames: Frames, host: str) -> sizing.Traffic | None:
+    """Return what a host counted of its messages: those it routed where it routes, else those it sent; None where nothing was counted."""
+    stats = frames.tables.get("lnet_stats")
+    if stats is None or stats.empty:
+        return None
+    own = stats[stats["host"] == host].sort_values("time_ns", kind="stable")
+    buffers = frames.tables.get("buffers")
+    routes = buffers is not None and bool((buffers.loc[buffers["host"] == host, "count"] > 0).any())
+    columns = ("route_count", "route_length") if routes else ("send_count", "send_length")
+    if own.empty or not all(column in own for column in columns):
+        return None
+    messages, volume = (own[column].to_numpy(np.float64, na_value=np.nan) for column in columns)
+    return sizing.Traffic(own["time_ns"].to_numpy(np.float64) / 1e9, messages, volume, 0.5 if routes else 1.0)
 
 
 def badness(use: CreditUse) -> tuple[int, float, float, float]:
@@ -133,7 +190,8 @@ def _row(host: str, resource: Resource, subject: str, number: int, samples: pd.D
 
 def measure(row: Row, incidents: tuple[Interval, ...] = ()) -> CreditUse:
     """Return how far the credits of one row were used."""
-    span = durations(row.time_s)
+    span = spells.durations(row.time_s)
+    typical = typical_interval(row.time_s)
     below = row.credits < 0
     limit = int(row.limit[-1])
     lowest = int(min(row.low_water.min(), row.credits.min()))
@@ -141,10 +199,12 @@ def measure(row: Row, incidents: tuple[Interval, ...] = ()) -> CreditUse:
     in_record, fell_ns = worst_in_record(row)
     covered = float(span.sum())
     fraction = float(span[below].sum()) / covered if covered > 0 else float(below.mean())
-    spell = longest_spell(below, row.time_s, span)
+    spell = spells.longest(below, row.time_s)
     seen = np.flatnonzero(low_events(row))
     windows = float((row.low_water[row.windowed] < 0).mean()) if row.windowed.any() else None
     in_use = row.limit - row.credits
+    risen = np.flatnonzero((np.diff(row.low_water) > 0) & ~row.windowed[1:]) + 1
+    in_dips = spells.inside(row.time_s, incidents, typical / 2)
     return CreditUse(
         host=row.host,
         resource=row.resource,
@@ -162,9 +222,9 @@ def measure(row: Row, incidents: tuple[Interval, ...] = ()) -> CreditUse:
         spell_max_s=spell,
         first_low_ns=round(row.time_s[seen[0]] * 1e9) if seen.size else None,
         last_low_ns=round(row.time_s[seen[-1]] * 1e9) if seen.size else None,
-        resets=int((np.diff(row.low_water) > 0)[~row.windowed[1:]].sum()),
+        resets=int(risen.size),
         low_at_start=bool(row.low_water[0] < 0 and not row.windowed[0]),
-        dead_time_share=_share_inside(row.time_s[seen], incidents) if seen.size and incidents else None,
+        dead_time_share=float(in_dips[seen].mean()) if seen.size and incidents else None,
         worst_sampled=int(row.credits[at_worst]),
         worst_sampled_ns=round(row.time_s[at_worst] * 1e9),
         worst_in_record=in_record,
@@ -172,8 +232,45 @@ def measure(row: Row, incidents: tuple[Interval, ...] = ()) -> CreditUse:
         low_water_fell_ns=fell_ns,
         samples=int(row.time_s.size),
         samples_below=int(below.sum()),
-        interval_s=typical_interval(row.time_s),
+        interval_s=typical,
+        fraction_error=spells.share_error(below, span, typical) if below.size >= FEW else None,
+        fraction_inside=_fraction(below, span, in_dips) if incidents else None,
+        fraction_outside=_fraction(below, span, ~in_dips) if incidents else None,
+        backlog_message_s=float((np.maximum(0, -row.credits) * span).sum()),
+        queued_bytes_max=_queued_bytes(row),
+        resets_ns=tuple(round(row.time_s[index] * 1e9) for index in risen[:MOST_RESETS].tolist()),
+        spells=_spells(row, span),
     )
+
+
+def _fraction(below: npt.NDArray[np.bool_], span: FloatArray, chosen: npt.NDArray[np.bool_]) -> float | None:
+    """Return the share of the time chosen that samples were below 0; None where no time was chosen."""
+    whole = float(span[chosen].sum())
+    return float(span[chosen & below].sum()) / whole if whole > 0 else None
+
+
+def _queued_bytes(row: Row) -> float | None:
+    """Return the most bytes that waited; None where `queue` is not known.
+
+    `queue` counts the bytes of all messages that hold or wait for a credit (lpni_txqnob), limit - tx of them, of which -tx wait: the share
+    that waits is right for messages of one size, and no more than a guide where bulk and small messages are mixed.
+    """
+    if row.queue_bytes is None:
+        return None
+    share = np.maximum(0, -row.credits) / np.maximum(1, row.limit - row.credits)
+    return float(np.nanmax(row.queue_bytes * share, initial=0.0))
+
+
+def _spells(row: Row, span: FloatArray) -> tuple[Interval, ...]:
+    """Return when the row was seen below 0: around the samples that saw it, between the samples where a mark told it."""
+    sampled = row.credits < 0
+    found = [
+        (float(row.time_s[first] - span[first] / 2), float(row.time_s[last - 1] + span[last - 1] / 2))
+        for first, last in spells.runs(sampled).tolist()
+    ]
+    told = np.flatnonzero(low_events(row) & ~sampled)
+    found += [(float(row.time_s[max(0, index - 1)]), float(row.time_s[index])) for index in told.tolist()]
+    return spells.joined(found, typical_interval(row.time_s))
 
 
 def worst_in_record(row: Row) -> tuple[int, tuple[int, int] | None]:
@@ -216,24 +313,6 @@ def _fresh_marks(row: Row) -> npt.NDArray[np.bool_]:
     return fresh
 
 
-def durations(time_s: FloatArray) -> FloatArray:
-    """Return how long each sample stands, (n,) seconds: until the next one, but never longer than 5 typical intervals."""
-    if time_s.size < 2:
-        return np.zeros(time_s.size)
-    typical = typical_interval(time_s)
-    return np.asarray(np.minimum(np.append(np.diff(time_s), typical), 5 * typical))
-
-
-def longest_spell(below: npt.NDArray[np.bool_], time_s: FloatArray, span: FloatArray) -> float:
-    """Return the longest time on end that samples were below 0, in seconds; a single sample proves nothing of its interval: 0."""
-    edges = np.flatnonzero(np.diff(np.concatenate(([False], below, [False])).astype(np.int8)))
-    longest = 0.0
-    for first, last in edges.reshape(-1, 2).tolist():
-        if last - first > 1 and span[first : last - 1].max() < 5 * max(typical_interval(time_s), 1e-9):
-            longest = max(longest, float(time_s[last - 1] - time_s[first]))
-    return longest
-
-
 def weighted_percentile(values: IntArray, weight: FloatArray, percent: float) -> float:
     """Return the percentile of values that stand for different times."""
     if weight.sum() <= 0:
@@ -241,13 +320,6 @@ def weighted_percentile(values: IntArray, weight: FloatArray, percent: float) ->
     order = np.argsort(values)
     share = np.cumsum(weight[order]) / weight.sum()
     return float(values[order][min(int(np.searchsorted(share, percent / 100)), values.size - 1)])
-
-
-def _share_inside(time_s: FloatArray, incidents: tuple[Interval, ...]) -> float:
-    edges = np.array(sorted(incidents))
-    position = np.searchsorted(edges[:, 0] - 1.0, time_s, side="right") - 1
-    inside = (position >= 0) & (time_s <= edges[np.maximum(position, 0), 1] + 1.0)
-    return float(inside.mean())
 
 
 def series_of(row: Row) -> CreditSeries:

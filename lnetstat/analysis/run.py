@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 
 from lnetstat.analysis import findings, first_exhausted, health, pings, rates, signals, stops
+from lnetstat.analysis.cpu import CpuUse, cpu_use
 from lnetstat.analysis.credits import Row, credit_use, measure, series_of, summary
 from lnetstat.analysis.deadtime import Label, dead_time
 from lnetstat.analysis.kinds import doubts
@@ -33,9 +34,11 @@ def analyze(frames: Frames) -> Analysis:
     tracks = signals.tracks_of(frames)
     bursts = [group for track in tracks if track.purpose != "throughput" for group in bursts_of(track)]
     verdicts = _verdicts(tracks, _seen(bursts, signals.hints_of(frames)))
-    used, drawn = credit_use(frames, _incidents_by_host(verdicts, bursts))
+    incidents = _incidents_by_host(verdicts, bursts)
+    used, drawn = credit_use(frames, incidents)
     quality = quality_of(frames)
-    return _assemble(tracks, verdicts, bursts, used, drawn, quality, health.findings_of(frames, quality))
+    more = health.findings_of(frames, quality)
+    return _assemble(tracks, verdicts, bursts, used, drawn, quality, more, cpu_use(frames, incidents))
 
 
 def analyze_series(
@@ -194,6 +197,7 @@ def _assemble(
     drawn: list[CreditSeries],
     quality: tuple[HostQuality, ...],
     more: list[Finding],
+    cpu: tuple[CpuUse, ...] = (),
 ) -> Analysis:
     top = verdicts[0] if verdicts else DeadTime("", "", "", "", "throughput", "cannot_tell", NOTHING_TO_SEARCH, False, False, 0.0, 1.0)
     begin = min((host.begin_ns for host in quality), default=0)
@@ -205,7 +209,7 @@ def _assemble(
         + findings.of_credits(used, begin, end)
     )
     found += stops.findings_of(tracks, begin, end)
-    first = first_exhausted.finding_of(exhausted, begin, end)
+    first = first_exhausted.finding_of(exhausted, begin, end, cpu)
     found += more + ([first] if first else [])
     signal_list = tuple(_signal(track, verdicts, bursts) for track in tracks)
     return Analysis(

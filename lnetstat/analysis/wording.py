@@ -88,6 +88,22 @@ def credit_advice(use: CreditUse) -> str:
     return f"{why} No peer_credits hold that (o2iblnd: at most {MOST_PEER_CREDITS}): {smaller}.{goal}"
 
 
+def sizing_words(use: CreditUse) -> str:
+    """Return one clause on what limited the peers of a network: their credits, or the other end."""
+    found = use.sizing
+    if found is None:
+        return ""
+    if found.limited_by == "unknown":
+        return f"whether more credits would help is not known: {found.why}"
+    if found.hold_s is None or found.hold_saturated_s is None:
+        return f"limited by the peer, not by credits: {found.why}"
+    held = f"a credit is held {seconds(found.hold_saturated_s)} when all are in use, {seconds(found.hold_s)} when some are free"
+    if found.limited_by == "peer":
+        return f"limited by the peer, not by credits: {held}"
+    needed = "" if use.required_credits is None else f"; the offered peak would need {use.required_credits:,.0f}"
+    return f"limited by credits: {held}{needed}"
+
+
 class Clock(NamedTuple):
     """How the times of one record are said: without the date where the whole record lies in one day (UTC) and so does the time."""
 

@@ -14,7 +14,7 @@ from lnetstat.recording import Recording, is_recording
 from lnetstat.sources import open_source
 from lnetstat.words import iso, printable
 
-TABLES = ("peers", "nis", "buffers", "lnet_stats", "routes", "counters", "tunables", "lnetctl_net")
+TABLES = ("peers", "nis", "buffers", "lnet_stats", "routes", "counters", "tunables", "lnetctl_net", "cpu")
 
 
 def frames_of(paths: Sequence[str], begin: Moment | None, end: Moment | None, host: str | None, failed: list[str]) -> Frames | None:

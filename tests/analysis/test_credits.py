@@ -96,7 +96,7 @@ def test_interval_minima_count_windows_and_are_no_resets():
 
 def test_time_weights_beat_the_number_of_samples():
     uneven = row([-1, 8, 8], [-1, -1, -1])._replace(time_s=np.array([0.0, 1.0, 5.0]))
-    assert measure(uneven).fraction_time_oversubscribed < 0.2
+    assert measure(uneven).fraction_time_oversubscribed < 0.25
 
 
 def test_routed_peers_without_credits_of_their_own_are_left_out():
@@ -178,7 +178,7 @@ def test_first_is_only_said_where_an_order_is_known():
 
 def test_buffers_full_of_messages_for_peers_without_credits_only_follow():
     pools = "pages count credits min\n0 512 512 512\n1 64 {} {}\n256 32 32 32\n"
-    for waiting, resource, ordered in ((60, "peer_credits", True), (4, "router_buffers", False)):
+    for waiting, resource, follow in ((60, "peer_credits", True), (4, "router_buffers", False)):
         snaps = []
         for tick in range(40):
             low, tx = (64, 8) if tick < 10 else (-900, -waiting)
@@ -186,9 +186,10 @@ def test_buffers_full_of_messages_for_peers_without_credits_only_follow():
             snaps.append(snap("buffers", tick, pools.format(low, low)))
         analysis = analyze(load(Held(snaps)))
         (told,) = [each for each in analysis.findings if each.kind == "first_exhausted"]
-        assert (told.evidence["resource"], told.evidence["ordered"]) == (resource, ordered)
-        assert ("64 of 64 held messages for peers without credits" in told.message) == ordered
-        assert ("Peer credits ran out first (10.2.0.1@tcp1 on rtr)" in analysis.verdict) == ordered
+        assert told.evidence["resource"] == resource
+        assert ("64 of 64 held messages for peers without credits" in told.message) == follow
+        assert ("Peer credits ran out first (10.2.0.1@tcp1 on rtr)" in analysis.verdict) == follow
+        assert ("peer credits too, by far less" in told.message) != follow
 
 
 def test_one_snapshot_tells_what_was_seen_and_no_shares_of_time():
