@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
+
 from accuracy.recipe import Recipe
 
 Floats = npt.NDArray[np.float64]

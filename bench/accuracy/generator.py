@@ -101,9 +101,9 @@ def _record(rng: np.random.Generator, recipe: Recipe, case_id: str) -> tuple[dic
     case = {"case_id": case_id, "kind": "counter" if recipe.counter else "rate", "dt_nominal": recipe.dt_s, "sources": recipe.sources}
     truth = _truth(recipe, plan, load, begin_s, case_id, app)
     if recipe.credits:
-        limit, columns, credits = credit_columns(rng, plan.floods, edges_s)
+        limit, columns, figures = credit_columns(rng, plan.floods, edges_s)
         table[list(columns)] = pd.DataFrame(columns)
-        case["credits_max"], truth["credits"] = limit, credits
+        case["credits_max"], truth["credits"] = limit, figures
     if recipe.sources == 1:
         if recipe.pings:
             table.insert(2, "ping_rate", ping_rates(rng, plan.floods, edges_s))

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
 from accuracy.dips import Dips
 
 Floats = npt.NDArray[np.float64]
@@ -33,7 +34,7 @@ def credit_columns(rng: np.random.Generator, floods: Dips, edges_s: Floats) -> t
     Credits in use rise evenly through a flood and fall evenly for DRAIN of its duration after it.
     """
     limit = int(rng.choice(LIMITS))
-    base = int(round(limit * rng.uniform(0.1, 0.7)))
+    base = round(limit * rng.uniform(0.1, 0.7))
     high = limit * np.exp(rng.uniform(np.log(0.4), np.log(40.0)))
     peaks = high * np.clip(1 + 0.15 * rng.standard_normal(floods.start_s.size), 0.4, 1.6)
     now_s = edges_s[1:]
