@@ -1,0 +1,173 @@
+"""What a comparison hands on: figures before and after with intervals, and how they are told apart from chance."""
+
+import math
+from typing import Any, NamedTuple
+
+from lnetstat.analysis import cycles
+from lnetstat.analysis.cycles import Estimate, Seen
+from lnetstat.analysis.results import Interval
+from lnetstat.analysis.schema import plain
+from lnetstat.analysis.wording import percent
+
+SCHEMA_VERSION = 1
+LEVEL = 0.95
+SAME_LOAD = 0.10  # loads nearer than this are called the same: what analyze says of lost bytes is no better than 10 %
+# What no bootstrap within one record sees, as 1 sigma of the value: the fit of the shape and, for the 99th percentile, sampling (DEADTIME,
+# section 5: median error 7 %, that is 10 % at 1 sigma). The others were measured between runs that differ by their seed only.
+SYSTEMATIC = {"lost_fraction": 0.05, "lost_fraction_gross": 0.05, "duration_s": 0.10, "depth": 0.10, "required_p99": 0.10}
+LEAST_SHARE = 1e-3  # of the bytes, or of the time: smaller differences matter to nobody
+BLOCKS = 20  # stretches that a record is cut into where no period is known
+
+BETTER, WORSE, SAME, CANNOT_TELL = "better", "worse", "no difference shown", "cannot tell"
+
+
+class Figure(NamedTuple):
+    """One figure before and after. Intervals hold 95 % each, that of the change all figures' together; None: not known or none there.
+
+    `verdict`: better, worse, no difference shown, cannot tell; "" where neither direction is better. `reason`: what it rests on.
+    """
+
+    name: str
+    unit: str
+    before: float | None
+    before_interval: Interval | None
+    after: float | None
+    after_interval: Interval | None
+    change: float | None
+    change_interval: Interval | None
+    verdict: str
+    reason: str
+
+
+class Comparison(NamedTuple):
+    """What changed from `before` to `after`.
+
+    `verdict`: one of the four words; `words`: it in plain sentences; `signal`: whose dips were compared; `rows`: by resource,
+    whose credits, before and after ("" where there is none); `same_load`: None where no
+    throughput is known; `sensitivity`: the test of the side without dead time at the other side's period, None where both or none have any.
+    """
+
+    verdict: str
+    words: str
+    signal: str
+    rows: dict[str, tuple[str, str]]
+    same_load: bool | None
+    load: tuple[Figure, ...]
+    figures: tuple[Figure, ...]
+    first_exhausted: tuple[str, str]
+    sensitivity: Seen | None
+    compared: int
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the document of `compare --json` (COMPARE_SCHEMA in compare_schema.py)."""
+        document: dict[str, Any] = plain(
+            {
+                "schema": SCHEMA_VERSION,
+                "verdict": self.verdict,
+                "words": self.words,
+                "signal": self.signal,
+                "rows": self.rows,
+                "same_load": self.same_load,
+                "load": [each._asdict() for each in self.load],
+                "figures": [each._asdict() for each in self.figures],
+                "first_exhausted": {"before": self.first_exhausted[0], "after": self.first_exhausted[1]},
+                "sensitivity": self.sensitivity._asdict() if self.sensitivity else None,
+                "method": {
+                    "level": LEVEL,
+                    "compared": self.compared,
+                    "draws": cycles.DRAWS,
+                    "seed": cycles.SEED,
+                    "resampled": "blocks of cycles",
+                },
+            }
+        )
+        return document
+
+
+def plain_figure(name: str, unit: str, before: Estimate | None, after: Estimate | None) -> Figure:
+    """Return a figure that is told, not judged."""
+    change = after.value - before.value if before and after else None
+    return Figure(
+        name,
+        unit,
+        before.value if before else None,
+        _bounded(before, unit),
+        after.value if after else None,
+        _bounded(after, unit),
+        change,
+        None,
+        "",
+        "",
+    )
+
+
+def _bounded(estimate: Estimate | None, unit: str) -> Interval | None:
+    """Return the interval of a figure; shares lie within 0 and 1, everything else that is told here at or above 0."""
+    found = cycles.interval(estimate, LEVEL) if estimate else None
+    return found and (max(0.0, found[0]), min(1.0, found[1]) if unit == "" else found[1])
+
+
+def exact(value: float | None) -> Estimate | None:
+    """Return a figure that has no error, or none that is known."""
+    return None if value is None else Estimate(float(value), None, 0)
+
+
+def tested(name: str, unit: str, before: Estimate | None, after: Estimate | None, level: float, ratio: float | None) -> Figure:
+    """Return a figure of which less is better, claimed to differ only where the interval of the change leaves 0 out."""
+    figure = plain_figure(name, unit, before, after)
+    if before is None or after is None or before.err is None or after.err is None:
+        return figure._replace(verdict=CANNOT_TELL, reason="no error is known of one of the two: too few cycles")
+    joint = Estimate(after.value - before.value, math.hypot(before.err, after.err), min(before.blocks, after.blocks))
+    change = cycles.interval(joint, level)
+    assert change is not None
+    least = LEAST_SHARE if unit == "" else 0.0
+    if change[0] <= 0 <= change[1] or abs(joint.value) < least:
+        verdict, reason = SAME, "the interval of the change holds 0" if change[0] <= 0 <= change[1] else "the change is too small to matter"
+    else:
+        verdict, reason = under_load(BETTER if joint.value < 0 else WORSE, ratio, "the interval of the change leaves 0 out")
+    return figure._replace(change_interval=change, verdict=verdict, reason=reason)
+
+
+def under_load(verdict: str, ratio: float | None, reason: str) -> tuple[str, str]:
+    """Return the verdict, or "cannot tell" where the other load alone may have made it."""
+    if ratio is None or (verdict == BETTER) == (ratio > 1):
+        return verdict, reason
+    return CANNOT_TELL, f"the load is {ratio:.2g} times what it was: that alone may have done it"
+
+
+TITLES = {
+    "throughput_outside_dips": "throughput outside dips",
+    "throughput_p10": "  its 10th percentile",
+    "throughput_median": "  its median",
+    "throughput_p90": "  its 90th percentile",
+    "pings": "pings",
+    "ping_interval": "ping interval",
+    "hosts": "hosts",
+    "duration": "length of the record",
+    "sampling_interval": "sampling interval",
+    "period_s": "period of the dips",
+    "duration_s": "duration of a dip",
+    "depth": "depth of a dip",
+    "lost_fraction": "bytes lost to dead time, net",
+    "lost_fraction_gross": "bytes lost, before catching up",
+    "limit": "limit",
+    "required_peak": "wanted at the peak",
+    "required_p99": "wanted for 99 % of the time",
+    "oversubscribed": "share of time oversubscribed",
+}
+
+
+def shown(figure: Figure, value: float) -> str:
+    """Return a value of a figure as people read it."""
+    if figure.unit == "":
+        return f"-{percent(-value)}" if value < 0 else percent(value)
+    if figure.unit == "s":
+        return f"{value:.4g} s"
+    if figure.unit in ("credits", "hosts"):
+        return f"{value:,.0f}"
+    unit = figure.unit.removeprefix("1") if figure.unit == "1/s" else figure.unit.replace("bytes", "B")
+    unit = unit if unit.startswith(("B", "/")) else f" {unit}"
+    for size, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= size:
+            return f"{value / size:.3g} {prefix}{unit}"
+    return f"{value:.3g} {figure.unit}"
