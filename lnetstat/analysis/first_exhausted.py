@@ -225,8 +225,12 @@ def _where_it_stands(found: Exhaustion, first: CreditUse) -> list[str]:
     """Return where the queue stands; of a single node nothing, as nobody knows of queues on the nodes before it."""
     if [(use.host, use.subject) for use in found.queues] in ([], [(first.host, first.subject)]):
         return ["the queue stands there"] if any(link.use.host != first.host for link in found.follows) else []
-    queues = [f"{_on(use)} ({counted(use.waiting, 'message')} for {use.subject})" for use in found.queues[:2]]
+    queues = [f"{_on(use)} ({counted(use.waiting, 'message')} for {_what_for(use)})" for use in found.queues[:2]]
     return [f"the queue stands {' and '.join(queues)}"]
+
+
+def _what_for(use: CreditUse) -> str:
+    return f"{use.subject} buffers" if use.resource == "router_buffers" else use.subject
 
 
 def _on(use: CreditUse) -> str:

@@ -54,9 +54,29 @@ def followers(ran_out: Sequence[CreditUse], path: Path) -> list[Follows]:
         if use.resource == "router_buffers":
             link = _filled(use, candidates)
         else:
-            link = _together(use, candidates, unions)
+            siblings = [
+                other for other in by_host[use.host] if other.resource == use.resource and net_of(other.subject) == net_of(use.subject)
+            ]
+            link = _together(use, [other for other in candidates if _holds(other, siblings)], unions)
         found += [link] if link is not None else []
-    return found
+    return found + _likewise(ran_out, found, path)
+
+
+def _holds(other: CreditUse, siblings: list[CreditUse]) -> bool:
+    """Return False for an interface for which fewer messages wait than half the credits of the peers behind it: others hold the rest."""
+    return other.resource != "ni_credits" or other.waiting >= TOGETHER * sum(use.limit for use in siblings)
+
+
+def _likewise(ran_out: Sequence[CreditUse], found: list[Follows], path: Path) -> list[Follows]:
+    """Return links for peers that nobody recorded: they are as those of the same network that are in the record.
+
+    A server sees all routers of its group, and mostly one of them is recorded.
+    """
+    known = {(link.use.host, net_of(link.use.subject)): link.of for link in found if link.use.resource == "peer_credits"}
+    missing = [use for use in ran_out if use.resource == "peer_credits" and use.subject not in path.owner]
+    linked = {id(link.use) for link in found}
+    like = [(use, known.get((use.host, net_of(use.subject)))) for use in missing if id(use) not in linked]
+    return [Follows(use, of) for use, of in like if of is not None and of.host != use.host and spells.overlap(use.spells, of.spells, 0.0)]
 
 
 def root_of(use: CreditUse, links: Sequence[Follows]) -> CreditUse:

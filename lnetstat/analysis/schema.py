@@ -176,6 +176,8 @@ def _answer(each: DeadTime) -> dict[str, Any]:
 
 def plain(value: Any) -> Any:
     """Return the value made of dicts, lists, str, int, float, bool and None only; what is not finite becomes None."""
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
     if isinstance(value, dict):
         return {str(key): plain(each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from lnetstat.analysis import rates
 from lnetstat.analysis.results import FEW, FloatArray, Sizing
+from lnetstat.analysis.wording import counted
 
 SAME_HOLD = 2.0  # with credits held twice as long half of what further credits could bring is lost in waiting: no longer "as before"
 SAME_SIZE = 2.0  # of messages on average; larger ones hold a credit longer for their own sake
@@ -87,7 +88,7 @@ def sizing(load: Load, traffic: Traffic | None) -> Sizing:
     offered = float(np.maximum(passed + (load.waiting[last] - load.waiting[first]) / counts.interval_s, 0).max())
     known = Sizing("unknown", "", messages=total, offered_peak=offered)
     if short.sum() < FEW:
-        return known._replace(why=f"only {int(short.sum())} intervals between samples lie wholly below 0; {FEW} are needed")
+        return known._replace(why=f"{counted(short.sum(), 'step')} from sample to sample below 0, {FEW} are needed")
     size = _mean_size(counts, sizes, short)
     alike = (
         free & (passed > 0) & (np.abs(np.log(np.maximum(sizes.rate, 1e-9) / np.maximum(counts.rate, 1e-9) / size)) < math.log(SAME_SIZE))
