@@ -35,6 +35,10 @@ class SimulatorError(LnetstatError):
     """A scenario cannot be simulated, or its results not be written."""
 
 
+class WorkerError(LnetstatError):
+    """Worker processes or a cluster could not do their work."""
+
+
 def shown(line: str, limit: int = 60) -> str:
     """Return the line quoted, printable and cut to `limit` characters, for an error message."""
     text = line if len(line) <= limit else line[: limit - 1] + "…"

@@ -88,7 +88,7 @@ def _simulate(
     for note in scenario.notes:
         tell(f"note: {note}")
     from lnetstat.simulator.run import live, record
-    from lnetstat.simulator.stopping import Terminated
+    from lnetstat.workers.stopping import Terminated
 
     with Bar() as bar:
 

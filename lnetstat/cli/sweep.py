@@ -50,7 +50,7 @@ def command(name: str, over: tuple[str, ...], output: str | None, as_json: bool,
     """
     if output is not None:
         _check_output(output)
-    from lnetstat.simulator.stopping import Terminated, sigterm
+    from lnetstat.workers.stopping import Terminated, sigterm
 
     try:
         with sigterm():

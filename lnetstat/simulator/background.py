@@ -10,10 +10,10 @@ from lnetstat.errors import SimulatorError
 from lnetstat.simulator.engine import Stop
 from lnetstat.simulator.follow import Follower, GroupTruth, step_ns
 from lnetstat.simulator.plan import Plan
-from lnetstat.simulator.pool import pool_of
 from lnetstat.simulator.scenario import Scenario
-from lnetstat.simulator.stopping import no_ctrl_c
 from lnetstat.simulator.truth import summary
+from lnetstat.workers.pool import pool_of
+from lnetstat.workers.stopping import no_ctrl_c
 
 POLL_S = 0.1
 

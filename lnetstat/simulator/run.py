@@ -14,9 +14,9 @@ from lnetstat.simulator.engine import Stop
 from lnetstat.simulator.follow import NS, GroupTruth, side_by_side
 from lnetstat.simulator.scenario import Scenario
 from lnetstat.simulator.source import SimulatorSource, Tick
-from lnetstat.simulator.stopping import ctrl_c
 from lnetstat.simulator.truth import SCHEMA, summary
 from lnetstat.sources.replay import write_tree
+from lnetstat.workers.stopping import ctrl_c
 
 __all__ = ["Progress", "Result", "live", "record", "run_group", "truth_of"]
 

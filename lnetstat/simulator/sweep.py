@@ -14,7 +14,7 @@ from lnetstat.simulator import barrier
 from lnetstat.simulator.plan import Plan
 from lnetstat.simulator.run import run_group
 from lnetstat.simulator.scenario import Scenario, load_scenario
-from lnetstat.simulator.workers import Progress, run_all
+from lnetstat.workers import Progress, run_all
 
 MOST_POINTS = 1_000
 MOST_AXES = 4
@@ -149,7 +149,7 @@ def swept(
 ) -> Sweep:
     """Simulate the points of `points`, on so many local processes or on the Dask cluster of `scheduler`; the result is the same.
 
-    Raises SimulatorError where workers or the cluster fail.
+    Raises WorkerError where workers or the cluster fail.
     """
     found = run_all(run_point, every, processes=processes, scheduler=scheduler, progress=progress)
     rows = tuple(Row(point.values, figures, point.scenario.notes) for point, figures in zip(every, found, strict=True))

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from lnetstat.errors import SimulatorError
+from lnetstat.errors import SimulatorError, WorkerError
 from lnetstat.simulator.barrier import plan_barriers
 from lnetstat.simulator.scenario import load_scenario
 from lnetstat.simulator.sweep import SYSTEM_TARGETS, Axis, Point, parse_axis, points, run_point, swept
-from lnetstat.simulator.workers import run_all
+from lnetstat.workers import run_all
 
 distributed = pytest.importorskip("distributed", reason="the extra [cluster] is not installed")
 
@@ -201,7 +201,7 @@ def test_results_come_in_the_order_of_the_tasks() -> None:
 
 
 def test_a_worker_that_is_killed_is_said() -> None:
-    with pytest.raises(SimulatorError, match="worker process was killed"):
+    with pytest.raises(WorkerError, match="worker process was killed"):
         run_all(die, range(4), processes=2)
 
 
@@ -222,8 +222,8 @@ def broken(task: int) -> int:
 
 
 def test_a_scheduler_that_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lnetstat.simulator.workers.CONNECT_S", 0.5)
-    with pytest.raises(SimulatorError, match=r"scheduler tcp://127.0.0.1:1 does not answer"):
+    monkeypatch.setattr("lnetstat.workers.CONNECT_S", 0.5)
+    with pytest.raises(WorkerError, match=r"scheduler tcp://127.0.0.1:1 does not answer"):
         run_all(pid, [1], scheduler="tcp://127.0.0.1:1")
 
 
@@ -233,7 +233,7 @@ def test_a_scheduler_that_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch) 
 )
 def test_what_can_be_no_scheduler_is_said_without_trying(monkeypatch: pytest.MonkeyPatch, address: str, said: str) -> None:
     monkeypatch.setattr(distributed, "Client", lambda *_, **__: pytest.fail("tried"))
-    with pytest.raises(SimulatorError, match=f"scheduler {address} does not answer: {said}"):
+    with pytest.raises(WorkerError, match=f"scheduler {address} does not answer: {said}"):
         run_all(pid, [1], scheduler=address)
 
 

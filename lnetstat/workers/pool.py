@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing.connection import wait
 
-from lnetstat.simulator.stopping import no_ctrl_c
+from lnetstat.workers.stopping import no_ctrl_c
 
 
 @contextlib.contextmanager
