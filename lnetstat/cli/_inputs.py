@@ -1,4 +1,4 @@
-"""What `analyze` and `report` read: recordings, archives or CSV files, within a time."""
+"""What `analyze` and `report` read: recordings, archives, series from elsewhere, within a time."""
 
 import contextlib
 import math
@@ -8,17 +8,32 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import click
 import pandas as pd
 
-from lnetstat import series_csv
-from lnetstat.analysis import Analysis, analyze, analyze_series
+from lnetstat import series
+from lnetstat.analysis import Analysis, analyze, analyze_series, joined, within
 from lnetstat.cli._options import Interval
 from lnetstat.cli._recordings import frames_of, refuse_folder_of_recordings, tell
 from lnetstat.cli._times import Moment, MomentType, window_ns
 from lnetstat.errors import LnetstatError, SourceError
+from lnetstat.frames import Frames
+from lnetstat.frames.importing import from_parquet, is_parquet_folder
 from lnetstat.words import iso
+
+
+class Zone(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.3 only
+    """The name of a time zone: Europe/Berlin, UTC."""
+
+    name = "zone"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        try:
+            return ZoneInfo(str(value)).key if value else ""
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            self.fail(f"'{value}' is no time zone: expected a name such as Europe/Berlin or UTC", param, ctx)
 
 
 def input_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -29,6 +44,10 @@ def input_options(function: Callable[..., Any]) -> Callable[..., Any]:
             click.option("--end", type=MomentType(), help="Leave out this time and what is later."),
             click.option("--host", help="Name of the host where the input does not tell; of several hosts, only this one."),
             click.option("--kind", type=click.Choice(["rate", "counter"]), default="rate", show_default=True, help="CSV: what `value` is."),
+            click.option("--tz", "zone", type=Zone(), default="", help="Zone of times that name none, as Europe/Berlin."),
+            click.option(
+                "--time-unit", type=click.Choice(list(series.UNITS_S)), default="s", show_default=True, help="CSV: unit of `time`."
+            ),
             click.option("--interval", "interval_s", type=Interval(), help="CSV: seconds between samples."),
             click.option("--credits-max", type=click.IntRange(min=0), help="CSV: the limit that `tx` counts down from (0: not known)."),
         )
@@ -46,19 +65,32 @@ def analyzed(
     kind: str,
     interval_s: float | None,
     credits_max: int | None,
+    zone: str,
+    time_unit: str,
 ) -> tuple[Analysis | None, bool]:
     """Read all paths as one and analyze them. Return the analysis, None where nothing could be read, and whether all could be read."""
     failed: list[str] = []
     analysis = None
     with contextlib.ExitStack() as stack:
         files = [_stdin_as_file(stack) if path == "-" else path for path in paths]
-        series = [path for path in files if series_csv.looks_like_series(path)]
-        if series and len(series) < len(files):
-            raise click.UsageError("CSV files and recordings cannot be analyzed together: give them apart")
-        if series:
-            table = _series(series, begin, end, failed)
+        given = [path for path in files if series.is_series(path)]
+        dumped = [path for path in files if is_parquet_folder(path)]
+        if (given and len(given) < len(files)) or (dumped and len(dumped) < len(files)):
+            raise click.UsageError("series (CSV, Parquet, Graphite, …) and recordings cannot be analyzed together: give them apart")
+        if given:
+            table = _series(given, series.Clock(zone, time_unit), begin, end, failed)
             if table is not None:
-                analysis = analyze_series(table, kind=kind, interval_s=interval_s, credits_max=credits_max or None)
+                analysis = analyze_series(
+                    table,
+                    kind=table.attrs.get("kind") or kind,
+                    interval_s=interval_s,
+                    credits_max=credits_max or None,
+                    name=host or table.attrs.get("name", ""),
+                )
+        elif dumped:
+            frames = _dumped(dumped, begin, end, host, failed)
+            if frames is not None:
+                analysis = analyze(frames)
         else:
             refuse_folder_of_recordings(files)
             frames = frames_of(files, begin, end, host, failed)
@@ -77,28 +109,46 @@ def _stdin_as_file(stack: contextlib.ExitStack) -> str:
     return path
 
 
-def _series(paths: Sequence[str], begin: Moment | None, end: Moment | None, failed: list[str]) -> pd.DataFrame | None:
-    """Read CSV files; several are sources of one system. What cannot be read is told in `failed`."""
-    tables = []
-    for path in paths:
-        try:
-            table = series_csv.load(path)
-        except LnetstatError as error:
-            failed.append(str(error))
-            continue
-        failed += table.attrs.get("problems", [])
-        if len(paths) > 1:
-            table["source"] = [f"{path} {source}" for source in table["source"]] if "source" in table else path
-        tables.append(table)
-    if not tables:
-        return None
-    whole = pd.concat(tables, ignore_index=True) if len(tables) > 1 else tables[0]
-    last = float(whole["time"].max())
-    begin_ns, end_ns = window_ns(begin, end, math.floor(last * 1e9))
+def _series(
+    locations: Sequence[str], clock: series.Clock, begin: Moment | None, end: Moment | None, failed: list[str]
+) -> pd.DataFrame | None:
+    """Read series; several are sources of one system. What cannot be read is told in `failed`."""
+    whole = series.load_all(locations, clock, failed)
+    if whole is None or whole.empty:
+        return whole
+    tell(whole.attrs.get("notes", []))
+    last_ns = math.floor(float(whole["time"].max()) * 1e9)
+    begin_ns, end_ns = window_ns(begin, end, last_ns)
     if begin_ns is not None:
         whole = whole[whole["time"] * 1e9 >= begin_ns]
     if end_ns is not None:
         whole = whole[whole["time"] * 1e9 < end_ns]
     if whole.empty:
-        raise SourceError(f"{paths[0]}: no samples between --begin and --end: the data end at {iso(math.floor(last * 1e9))}")
+        raise SourceError(f"{locations[0]}: no samples between --begin and --end: the data end at {iso(last_ns)}")
     return whole
+
+
+def _dumped(paths: Sequence[str], begin: Moment | None, end: Moment | None, host: str | None, failed: list[str]) -> Frames | None:
+    """Read folders that `dump --format parquet` wrote, as one. What cannot be read is told in `failed`."""
+    parts = []
+    for path in paths:
+        try:
+            parts.append(from_parquet(path))
+        except LnetstatError as error:
+            failed.append(str(error))
+    if not parts:
+        return None
+    frames = joined(parts)
+    if host:
+        frames = Frames(
+            {name: _of(table, host) for name, table in frames.tables.items()}, _of(frames.facts, host), _of(frames.states, host)
+        )
+    last_ns = int(frames.states["time_ns"].max()) if len(frames.states) else 0
+    frames = within(frames, *window_ns(begin, end, last_ns))
+    if frames.states.empty:
+        raise SourceError(f"{paths[0]}: no samples{f' of {host}' if host else ''} in that time: the data end at {iso(last_ns)}")
+    return frames
+
+
+def _of(table: pd.DataFrame, host: str) -> pd.DataFrame:
+    return table[table["host"] == host]

@@ -22,7 +22,8 @@ COLOURS = {Severity.CRITICAL: "red", Severity.WARNING: "yellow", Severity.INFO: 
 @input_options
 @click.option("--fail-on", type=click.Choice(["info", "warning", "critical"]), help="Exit with 1 when a finding is at least that severe.")
 def command(paths: tuple[str, ...], as_json: bool, incidents: bool, fail_on: str | None, **options: Any) -> int:
-    """PATH is a recording, an archive (folder or tar), or a CSV file with time,value[,ping_rate][,tx,tx_min,queue_bytes][,source]."""
+    """PATH is a recording, an archive (folder or tar), or a series: CSV or Parquet with time,value[,ping_rate][,tx,tx_min,queue_bytes]
+    [,source], graphite://HOST/TARGET?from=-2h, files of IOR, a log of `ltop -r`."""
     analysis, whole = analyzed(paths, **options)
     if analysis is None:
         return 3

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lnetstat import series_csv
+from lnetstat import series
 from lnetstat.analysis import analyze_series
 
 TIME = 1_700_000_000 + np.arange(1.0, 601)
@@ -52,6 +52,6 @@ def test_dips_begin_no_earlier_than_the_data_and_end_on_their_own_date():
 def test_values_beyond_all_reason_make_no_warnings(tmp_path, kind):
     path = tmp_path / "a.csv"
     path.write_text("time,value,tx\n" + "".join(f"{t:.0f},{'1e308' if t % 7 == 0 else 9e29},{1e14:.0f}\n" for t in TIME))
-    data = series_csv.load(str(path))
+    data = series.load(str(path))
     assert data.attrs["problems"]
     analyze_series(data, kind=kind)

@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from lnetstat import series_csv
+from lnetstat import series
 from lnetstat.errors import LnetstatError
 
 
@@ -15,7 +15,7 @@ def written(folder, data, name="a.csv"):
 
 
 def test_columns_come_back_as_numbers_and_empty_cells_as_missing(tmp_path):
-    table = series_csv.load(written(tmp_path, "time,value,ping_rate,source,comment\n1.5,10,,a,x\n2.5,-3,4,b,y\n"))
+    table = series.load(written(tmp_path, "time,value,ping_rate,source,comment\n1.5,10,,a,x\n2.5,-3,4,b,y\n"))
     assert list(table) == ["time", "value", "ping_rate", "source"]
     assert table["value"].tolist() == [10, -3]
     assert table["ping_rate"].isna().tolist() == [True, False]
@@ -23,11 +23,11 @@ def test_columns_come_back_as_numbers_and_empty_cells_as_missing(tmp_path):
 
 @pytest.mark.parametrize("text", ["time,value\r\n1,2\r\n3,4\r\n", "time, value\n1, 2\n3, 4", "\ufefftime,value\n1,2\n3,4\n"])
 def test_other_line_ends_spaces_and_marks_are_fine(tmp_path, text):
-    assert series_csv.load(written(tmp_path, text))["value"].tolist() == [2, 4]
+    assert series.load(written(tmp_path, text))["value"].tolist() == [2, 4]
 
 
 def test_gzip_is_read_whatever_the_name(tmp_path):
-    assert len(series_csv.load(written(tmp_path, gzip.compress(b"time,value\n1,2\n"), "x.csv"))) == 1
+    assert len(series.load(written(tmp_path, gzip.compress(b"time,value\n1,2\n"), "x.csv"))) == 1
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_gzip_is_read_whatever_the_name(tmp_path):
 def test_bad_files_are_told_in_one_line(tmp_path, data, told):
     path = written(tmp_path, data)
     with pytest.raises(LnetstatError) as caught:
-        series_csv.load(path)
+        series.load(path)
     message = str(caught.value)
     assert told in message
     assert path in message
@@ -66,7 +66,7 @@ def test_bad_files_are_told_in_one_line(tmp_path, data, told):
         (
             "1,2\n1700000000000,3\n3,4\n",
             2,
-            "line 3: time 1700000000000: expected seconds since the epoch, not milli- or nanoseconds; 1 of 3",
+            "line 3: time 1700000000000: expected seconds since the epoch, not milli- or nanoseconds (--time-unit names others); 1 of 3",
         ),
         ("1700000000,2\n0,3\n1700000001,4\n", 2, "line 3: time 0: ten years and more from the other rows; 1 of 3"),
         ("1,2\n2,1e308\n3,inf\n4,4\n", 2, "line 3: value is 1e+308: no such number is real; 2 of 4 rows"),
@@ -76,7 +76,7 @@ def test_bad_files_are_told_in_one_line(tmp_path, data, told):
 )
 def test_bad_rows_are_skipped_and_told_in_one_line(tmp_path, body, kept, told):
     path = written(tmp_path, "time,value\n" + body)
-    table = series_csv.load(path)
+    table = series.load(path)
     (problem,) = table.attrs["problems"]
     assert told in problem
     assert problem.startswith(f"{path}: line ")
@@ -86,26 +86,26 @@ def test_bad_rows_are_skipped_and_told_in_one_line(tmp_path, body, kept, told):
 
 
 def test_credits_that_fit_no_integer_are_skipped(tmp_path):
-    (problem,) = series_csv.load(written(tmp_path, "time,value,tx\n1,2,8\n2,3,1e25\n")).attrs["problems"]
+    (problem,) = series.load(written(tmp_path, "time,value,tx\n1,2,8\n2,3,1e25\n")).attrs["problems"]
     assert "line 3: tx is 1e+25" in problem
 
 
 def test_good_files_have_no_problems_and_sources_may_share_a_time(tmp_path):
-    assert series_csv.load(written(tmp_path, "time,value,source\n1,2,a\n1,,b\n2,2,a\n2,3,b\n")).attrs["problems"] == []
+    assert series.load(written(tmp_path, "time,value,source\n1,2,a\n1,,b\n2,2,a\n2,3,b\n")).attrs["problems"] == []
 
 
 def test_a_file_without_a_good_row_is_an_error(tmp_path):
     with pytest.raises(LnetstatError, match=r"line 2: value is 'x': expected a number"):
-        series_csv.load(written(tmp_path, "time,value\n1,x\n2\n"))
+        series.load(written(tmp_path, "time,value\n1,x\n2\n"))
 
 
 def test_a_missing_file_is_told(tmp_path):
     with pytest.raises(LnetstatError, match="No such file"):
-        series_csv.load(str(tmp_path / "none.csv"))
+        series.load(str(tmp_path / "none.csv"))
 
 
 def test_a_series_is_known_by_name_or_first_line(tmp_path):
-    assert series_csv.looks_like_series("x.csv.gz")
-    assert series_csv.looks_like_series(written(tmp_path, "time,value\n1,2\n", "series"))
-    assert not series_csv.looks_like_series(written(tmp_path, "nid refs state\n", "peers"))
-    assert not series_csv.looks_like_series(str(tmp_path))
+    assert series.is_series("x.csv.gz")
+    assert series.is_series(written(tmp_path, "time,value\n1,2\n", "series"))
+    assert not series.is_series(written(tmp_path, "nid refs state\n", "peers"))
+    assert not series.is_series(str(tmp_path))

@@ -1,0 +1,91 @@
+"""The rows of a series, whatever file they came from: which columns there are, and which rows cannot be meant."""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from lnetstat.errors import SourceError
+
+NUMBERS = ("time", "value", "ping_rate", "tx", "tx_min", "queue_bytes")
+COLUMNS = (*NUMBERS, "source")
+LATEST_S = 9e9  # year 2255, the end of 64-bit nanoseconds: larger numbers are milliseconds or nanoseconds
+LONGEST_S = 3.2e8  # ten years: a stamp further from the middle one than this is a slip
+MOST_CREDITS = 1e15  # larger ones fit no integer
+LARGEST = 1e30  # no rate, counter or credit is larger, and sums of squares stay far from the end of float64
+
+
+class Skipped(NamedTuple):
+    """Rows that are left out: how many, and the first one's line with what was wrong with it."""
+
+    rows: int
+    line: int
+    why: str
+
+
+def sifted(table: pd.DataFrame) -> tuple[pd.DataFrame, Skipped | None]:
+    """Return (rows with a usable time and numbers of a usable size, what was left out). The index is the line."""
+    if table.empty:
+        return table, None
+    time = table["time"]
+    middle = float(time[time.abs() <= LATEST_S].median())
+    tests = [
+        (~np.isfinite(time), "no time: expected seconds since the epoch"),
+        (time.abs() > LATEST_S, "time {time:.0f}: expected seconds since the epoch, not milli- or nanoseconds (--time-unit names others)"),
+        ((time - middle).abs() > LONGEST_S, "time {time:.14g}: ten years and more from the other rows"),
+        *(
+            (
+                table[name].abs() > (MOST_CREDITS if name in ("tx", "tx_min") else LARGEST),
+                name + " is {" + name + ":g}: no such number is real",
+            )
+            for name in NUMBERS[1:]
+            if name in table
+        ),
+        (_again(table), "time {time:.14g} stands there already"),
+    ]
+    bad = np.logical_or.reduce([mask.to_numpy(bool) for mask, _ in tests])
+    if not bad.any():
+        return table, None
+    first = int(bad.argmax())
+    why = next(words for mask, words in tests if mask.iloc[first])
+    return table[~bad], Skipped(
+        int(bad.sum()), int(table.index[first]), why.format(**{str(name): field for name, field in table.iloc[first].items()})
+    )
+
+
+def without(table: pd.DataFrame, faults: dict[int, str]) -> tuple[pd.DataFrame, Skipped | None]:
+    """Return (the rows whose position has no fault, what was left out)."""
+    if not faults:
+        return table, None
+    first = min(faults)
+    kept: npt.NDArray[np.bool_] = np.ones(len(table), dtype=bool)
+    kept[list(faults)] = False
+    return table[kept], Skipped(len(faults), int(table.index[first]), faults[first])
+
+
+def finished(path: str, table: pd.DataFrame, left_out: list[Skipped | None], *, place: str = "line") -> pd.DataFrame:
+    """Return the table with rows counted from 0 and what was skipped told in `attrs["problems"]`: one line of text or none.
+
+    `place`: what the index counts, as a file's reader calls it. Raises SourceError where no row is good.
+    """
+    found = [each for each in left_out if each is not None]
+    if table.empty and not found:
+        names = ",".join(name for name in COLUMNS if name in table)
+        raise SourceError(f"{path}: no samples after the header: expected rows of {names}")
+    problems = []
+    if found:
+        first, skipped = min(found, key=lambda each: each.line), sum(each.rows for each in found)
+        if table.empty:
+            raise SourceError(f"{path}: {place} {first.line}: {first.why}")
+        total = skipped + len(table)
+        rest = f"{skipped:,} of {total:,} rows like this or otherwise bad were skipped"
+        problems = [f"{path}: {place} {first.line}: {first.why}; {rest}"]
+    table = table.reset_index(drop=True)
+    table.attrs["problems"] = problems
+    return table
+
+
+def _again(table: pd.DataFrame) -> "pd.Series[bool]":
+    """Mark rows whose source has a row of the same time before."""
+    return table.duplicated(["time", "source"] if "source" in table else ["time"])
