@@ -60,6 +60,19 @@ def beside(series: Normalised, dips: npt.NDArray[np.bool_]) -> Normalised:
     return standardise(series.time_s, series.interval_s, series.dt_s, series.rate, load, residual, series.weight)
 
 
+def part_of(series: Normalised, mask: npt.NDArray[np.bool_]) -> Normalised:
+    """Return the marked samples of a series."""
+    return series._replace(
+        time_s=series.time_s[mask],
+        interval_s=series.interval_s[mask],
+        rate=series.rate[mask],
+        load=series.load[mask],
+        residual=series.residual[mask],
+        x=series.x[mask],
+        weight=series.weight[mask],
+    )
+
+
 def standardise(
     time_s: FloatArray, interval_s: FloatArray, dt_s: float, rate: FloatArray, load: FloatArray, residual: FloatArray, weight: FloatArray
 ) -> Normalised:

@@ -133,30 +133,6 @@ def _robust_line(x: FloatArray, y: FloatArray, floor: float) -> tuple[float, flo
     return slope, offset, error
 
 
-def stretch(depths: FloatArray) -> tuple[int, int]:
-    """Return [first, last) of the cycles between which dead time is present: the run that maximises the likelihood of a constant depth."""
-    d = np.nan_to_num(depths)
-    known = np.isfinite(depths)
-    if known.sum() < 6:
-        return 0, d.size
-    first, last = 0, d.size
-    variance = float(np.var(depths[known])) or 1.0
-    for _ in range(3):
-        mean = float(d[first:last][known[first:last]].mean()) if known[first:last].any() else 0.0
-        gain = np.where(known, mean * (d - mean / 2) / variance, 0.0)
-        total = np.concatenate(([0.0], np.cumsum(gain)))
-        lowest = np.minimum.accumulate(total)
-        stop = int((total - lowest).argmax())
-        start = int(total[: stop + 1].argmin())
-        # Cutting an end away must pay: a few unlucky cycles are no end of dead time.
-        start = start if -total[start] > 4 else 0
-        stop = stop if total[stop] - total[-1] > 4 else d.size
-        if stop - start < 6 or (start, stop) == (first, last):
-            break
-        first, last = start, stop
-    return first, last
-
-
 def align(series: Normalised, box: Box, onset_err_s: tuple[float, float]) -> Alignment:
     """Test with the exact period of the box whether its onsets lie on multiples of that period since the epoch.
 

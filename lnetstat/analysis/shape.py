@@ -74,18 +74,23 @@ def overlap(tau_s: FloatArray, onset_s: FloatArray | float, width_s: FloatArray 
 
 def fit_shape(series: Normalised, onset_s: FloatArray, period_s: float, width_s: float) -> Shape:
     """Return the mean dip near given onsets; `width_s` is the width of the box that was found."""
-    dt = series.dt_s
     cells = _folded(series, phases_of(series, onset_s, period_s), period_s, width_s)
+    sharp, blurred = (_fit_shape(cells, period_s, width_s, series.dt_s, smear) for smear in (0.0, SMEAR))
+    return sharp[0] if sharp[1] < blurred[1] else blurred[0]
+
+
+def _fit_shape(cells: Cells, period_s: float, width_s: float, dt: float, smear: float) -> tuple[Shape, float]:
+    """Return the mean dip whose ends are blurred by a share of its duration, and the sum of squares that it leaves."""
     longest = max(0.2, min(2.2 * width_s + 0.5 * dt, LARGEST_DUTY * period_s, LONGEST_DIP_S))
     widths = np.geomspace(min(max(SHORTEST_DIP_S, 0.1 * width_s), 0.5 * longest), longest, 24)
     reach = max(width_s, dt)
-    fits = _fit_grid(cells, widths, width_s / 2 + np.linspace(-1, 1, 17) * reach, dt)
+    fits = _fit_grid(cells, widths, width_s / 2 + np.linspace(-1, 1, 17) * reach, dt, smear)
     best = int(fits.rest.argmin())
-    fits = _fit_grid(cells, widths, fits.middle_s[best] + np.linspace(-0.12, 0.12, 13) * reach, dt)
+    fits = _fit_grid(cells, widths, fits.middle_s[best] + np.linspace(-0.12, 0.12, 13) * reach, dt, smear)
     width, shortest, longest = _likely_widths(cells, fits, widths)
     middles = fits.middle_s[int(fits.rest.argmin())] + np.linspace(-0.1, 0.1, 21) * reach
-    last = _fit_grid(cells, np.array([width]), middles, dt)
-    bare = _fit_grid(cells, np.array([width]), middles, dt, spans=(0.0,))
+    last = _fit_grid(cells, np.array([width]), middles, dt, smear)
+    bare = _fit_grid(cells, np.array([width]), middles, dt, smear, (0.0,))
     best = int(last.rest.argmin())
     baseline, amplitude = float(last.baseline[best]), float(last.amplitude[best])
     depth = float(np.clip(-amplitude / (1 + baseline), 0.0, 1.0)) if baseline > -0.9 else 0.0
@@ -93,7 +98,8 @@ def fit_shape(series: Normalised, onset_s: FloatArray, period_s: float, width_s:
     # What is repaid cannot be negative, so noise makes it too large: shrunk as James and Stein do.
     gain = (float(bare.rest.min()) - float(last.rest[best])) / _noise(cells, last)
     repaid = float(np.clip(last.repaid[best] * max(0.0, 1 - SHRINKAGE / max(gain, 1e-9)) / lost, 0.0, MOST_REPAID)) if lost > 0 else 0.0
-    return Shape(float(last.middle_s[best]) - width / 2, width, depth, width >= dt, repaid, shortest, longest)
+    found = Shape(float(last.middle_s[best]) - width / 2, width, depth, width >= dt, repaid, shortest, longest)
+    return found, float(last.rest[best])
 
 
 def _folded(series: Normalised, tau_s: FloatArray, period_s: float, width_s: float) -> Cells:
@@ -116,10 +122,12 @@ def _folded(series: Normalised, tau_s: FloatArray, period_s: float, width_s: flo
     return Cells(tau[near], weight[near], mean[near], (float(w.sum()), float((w * y).sum()), float((w * y * y).sum())))
 
 
-def _fit_grid(cells: Cells, widths: FloatArray, middles: FloatArray, dt: float, *, spans: tuple[float, ...] = CATCH_UP_SPANS) -> Fits:
+def _fit_grid(
+    cells: Cells, widths: FloatArray, middles: FloatArray, dt: float, smear: float, spans: tuple[float, ...] = CATCH_UP_SPANS
+) -> Fits:
     """Fit baseline, box and surplus for every width, middle and span of the surplus; amplitudes beyond all of the load are bounded."""
     width, middle, span = (np.ravel(each) for each in np.meshgrid(widths, middles, np.array(spans), indexing="ij"))
-    box = overlap(cells.tau_s[None, :], (middle - width / 2)[:, None], width[:, None], (dt + SMEAR * width)[:, None])
+    box = overlap(cells.tau_s[None, :], (middle - width / 2)[:, None], width[:, None], (dt + smear * width)[:, None])
     fade_s = np.where(span > 0, np.maximum(span * width, dt / 4), 1e-9)  # a span of 0: nothing is repaid
     after = _faded(cells.tau_s[None, :], (middle + width / 2)[:, None], fade_s[:, None], dt)
     w, y = cells.weight, cells.mean
@@ -200,15 +208,19 @@ def incidents_of(
     return tuple((float(start), float(start) + shape.width_s) for start in starts)
 
 
-def lost_fractions(series: Normalised, incidents: tuple[Interval, ...], shape: Shape) -> tuple[float, float]:
-    """Return (net, gross) share of the bytes lost: depth x duration x local load of every incident over all bytes there would have been."""
+def lost_bytes(series: Normalised, incidents: tuple[Interval, ...], shape: Shape) -> tuple[float, float]:
+    """Return what incidents take, (net, gross) in the rate's unit times seconds: depth x duration x local load of each."""
     if not incidents:
         return 0.0, 0.0
     starts = np.array([start for start, _ in incidents])
     nearest = np.clip(np.searchsorted(series.time_s, starts), 0, series.time_s.size - 1)
-    lost = float((shape.depth * shape.width_s * series.load[nearest] * (series.weight[nearest] > 0)).sum())
+    gross = float((shape.depth * shape.width_s * series.load[nearest] * (series.weight[nearest] > 0)).sum())
+    return gross * (1 - shape.caught_up), gross
+
+
+def shares(series: Normalised, net: float, gross: float) -> tuple[float, float]:
+    """Return (net, gross) loss as shares of what would have been moved without it; gaps are taken to be like the rest."""
     moved = float((series.rate * series.interval_s).sum())
     covered = float(series.interval_s.sum()) / max(float(series.time_s[-1] - series.time_s[0]) + series.dt_s, 1e-9)
-    moved = moved / max(min(covered, 1.0), 0.1)
-    gross = lost / (moved + lost * (1 - shape.caught_up)) if moved + lost > 0 else 0.0
-    return gross * (1 - shape.caught_up), gross
+    wanted = moved / max(min(covered, 1.0), 0.1) + net
+    return (net / wanted, gross / wanted) if wanted > 0 else (0.0, 0.0)

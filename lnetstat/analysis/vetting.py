@@ -18,6 +18,8 @@ SCATTER_FLOOR = 0.35  # of the mean depth: without it 2 P, 3 P, 4 P win, as sign
 LEAST_INCIDENTS = 6
 MANY_INCIDENTS = 300  # so many tell their scatter to 4 % themselves
 NOISE_PHASES = 12
+LARGEST_STRETCH = 0.9  # of the cycles: a longer stretch with dips is the whole record
+CHOICE_COST = 1.0  # sigma: about what the best of all stretches gains by chance
 BOX_WEIGHT = 1.1
 
 
@@ -166,13 +168,46 @@ def significance(depths: FloatArray, noise: float = 0.0) -> float:
     return min(t, 1.3 * u)
 
 
+def stretch(depths: FloatArray) -> tuple[int, int]:
+    """Return [first, last) of the cycles between which dead time is present: the run that maximises the likelihood of a constant depth."""
+    d = np.nan_to_num(depths)
+    known = np.isfinite(depths)
+    if known.sum() < 6:
+        return 0, d.size
+    first, last = 0, d.size
+    variance = float(np.var(depths[known])) or 1.0
+    for _ in range(3):
+        mean = float(d[first:last][known[first:last]].mean()) if known[first:last].any() else 0.0
+        gain = np.where(known, mean * (d - mean / 2) / variance, 0.0)
+        total = np.concatenate(([0.0], np.cumsum(gain)))
+        lowest = np.minimum.accumulate(total)
+        stop = int((total - lowest).argmax())
+        start = int(total[: stop + 1].argmin())
+        # Cutting an end away must pay: a few unlucky cycles are no end of dead time.
+        start = start if -total[start] > 4 else 0
+        stop = stop if total[stop] - total[-1] > 4 else d.size
+        if stop - start < 6 or (start, stop) == (first, last):
+            break
+        first, last = start, stop
+    return first, last
+
+
+def significance_of_stretch(depths: FloatArray, noise: float) -> float:
+    """Return the significance of the incidents of the record, or of the stretch of it that has dips; choosing the stretch costs."""
+    first, last = stretch(depths)
+    whole = significance(depths, noise)
+    if last - first >= LARGEST_STRETCH * depths.size:
+        return whole
+    return max(whole, significance(depths[first:last], noise) - CHOICE_COST)
+
+
 def vet(series: Normalised, sums: Prefix, box: Box) -> Vetted:
     """Score a box by its incidents; one whose shape is no dip's keeps a small score, so that the ranking stays defined."""
     onsets = onsets_of(box, series)
     depths = incident_depths(sums, onsets, box.width_s, box.period_s, series.dt_s)
     noise = noise_depth(sums, onsets, box.width_s, box.period_s, series.dt_s)
     # A dozen cycles may agree by chance where so many phases were tried: the box as a whole must stand out of the noise as well.
-    score = min(significance(depths, noise), BOX_WEIGHT * box.stat)
+    score = min(significance_of_stretch(depths, noise), BOX_WEIGHT * box.stat)
     length = float(series.time_s[-1] - series.time_s[0])
     passed = score > 0 and all(is_dip_profile(series, box, times) for times in (1, 2, 3) if times == 1 or times * box.period_s < length / 4)
     return Vetted(box, score if passed else min(score / 4, 4.0), passed, depths)

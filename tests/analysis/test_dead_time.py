@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lnetstat.analysis import deadtime, rates
+from lnetstat.analysis import deadtime, rates, strict
 from lnetstat.analysis.deadtime import Label, dead_time
 
 LABEL = Label("oss1", "oss", "counters", "ost_io", "ost_write")
@@ -78,7 +78,7 @@ def test_pings_that_never_pause_have_no_period_to_search_at():
     time, value, _ = series()
     load = deadtime.normalise(rates.from_counter(time, value))
     always = rates.from_rate(time, np.full(time.size, 4_000.0))
-    assert deadtime._guided(load, always, deadtime.pings.PingTest(9.0), None) is None
+    assert strict.guided(load, always, deadtime.pings.PingTest(9.0), None) is None
 
 
 def test_a_recorded_ping_interval_within_the_error_is_the_period():

@@ -1,0 +1,132 @@
+"""Dips of a strict period: searched for without a hint, and at the period of the pings where there are any.
+
+Strong application phases that the search meets are taken away and the search is repeated. A doubtful find is compared with what the
+same search finds in shuffled copies of the record.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from lnetstat.analysis import folding, null, pings, vetting
+from lnetstat.analysis.folding import Candidate
+from lnetstat.analysis.normalise import Normalised, standardise
+from lnetstat.analysis.rates import Rates
+from lnetstat.analysis.results import FloatArray
+from lnetstat.analysis.vetting import Box, Prefix, Vetted
+
+DECLARED_SCORE = 7.5
+GUIDING_Z = 5.0
+STRONG_STAT = 15.0  # a rejected phase this strong is subtracted before searching again
+TRUST_AFTER_SUBTRACTION = 0.8  # edges of a phase that is not quite regular remain and look like brief dips
+COPIES = 6  # shuffled ones: their mean is known to a quarter of the law's scale, at six times the cost of the search
+DOUBTFUL = 5.0, 10.0  # scores that shuffled copies can decide: what is below is chance, what is above none of them reaches
+
+
+class Found(NamedTuple):
+    """The best explanation: a box, its score, and the onsets (strict cycles, or followed one by one: then with the CV of the gaps)."""
+
+    series: Normalised
+    box: Box
+    score: float
+    passed: bool
+    onsets_s: FloatArray
+    depths: FloatArray
+    gap_cv: float | None
+    trigger: str = ""  # whose bursts gave the onsets: pings or messages
+
+
+def blind(series: Normalised) -> tuple[Normalised, Found | None]:
+    """Search without a hint; subtract up to two strong application phases on the way. Return (series less these, best find)."""
+    best: Vetted | None = None
+    trust = 1.0
+    for _ in range(3):
+        sums = vetting.prefix_sums(series)
+        vetted = _vetted(series, sums, folding.search(series))
+        best = vetted[0] if vetted else None
+        rejected = [each for each in vetted if not each.passed and each.box.stat > STRONG_STAT and not _near_a_find(each, vetted)]
+        strongest = max(rejected, key=lambda each: each.box.stat, default=None)
+        if strongest is None or (best is not None and best.passed and best.box.stat >= 0.8 * strongest.box.stat):
+            break
+        series = without_phase(series, strongest.box.period_s)
+        trust = TRUST_AFTER_SUBTRACTION
+    if best is None:
+        return series, None
+    return series, _against_copies(_strict(series, best._replace(score=trust * best.score)))
+
+
+def _against_copies(found: Found) -> Found:
+    """Return a doubtful find with its score corrected for what shuffled copies of the series score."""
+    if not (found.passed and DOUBTFUL[0] < found.score < DOUBTFUL[1]):
+        return found
+    return found._replace(score=null.corrected(found.score, null.shuffled(found.series, COPIES, _best_score)))
+
+
+def _best_score(series: Normalised) -> float:
+    vetted = _vetted(series, vetting.prefix_sums(series), folding.search(series, keep=6))
+    return vetted[0].score if vetted else 0.0
+
+
+def _vetted(series: Normalised, sums: Prefix, candidates: list[Candidate]) -> list[Vetted]:
+    """Return the candidates fitted and vetted, best first; of nearly equal scores the better box counts."""
+    length = float(series.time_s[-1] - series.time_s[0])
+    boxes: list[Box] = []
+    for candidate in candidates:
+        if all(abs(candidate.period_s / box.period_s - 1) > max(box.width_s, series.dt_s) / length for box in boxes):
+            boxes.append(vetting.fit_box(series, candidate))
+    vetted = [vetting.vet(series, sums, box) for box in boxes]
+    vetted = [vetting.shorter_period(series, sums, each) if each.passed else each for each in vetted]
+    top = max((each.score for each in vetted), default=0.0)
+    vetted.sort(key=lambda each: (each.score > 0.97 * top, each.box.stat if each.score > 0.97 * top else each.score), reverse=True)
+    return vetted
+
+
+def _near_a_find(rejected: Vetted, vetted: list[Vetted]) -> bool:
+    """Return True when a box of nearly the same period passed: then the rejected one is its blurred copy, no application phase."""
+    return any(each.passed and each.score > DECLARED_SCORE and abs(each.box.period_s / rejected.box.period_s - 1) < 0.01 for each in vetted)
+
+
+def _strict(series: Normalised, vetted: Vetted) -> Found:
+    onsets = vetting.onsets_of(vetted.box, series)
+    return Found(series, vetted.box, vetted.score, vetted.passed, onsets, vetted.depths, None)
+
+
+def without_phase(series: Normalised, period_s: float) -> Normalised:
+    """Return the series less its mean profile at a period: what an application does in step with itself hides brief dips."""
+    bins = int(np.clip(4 * period_s / series.dt_s, 8, max(8, series.time_s.size / 30)))
+    phase = (series.time_s / period_s) % 1.0
+    index = np.minimum((phase * bins).astype(np.int64), bins - 1)
+    weight = np.bincount(index, series.weight, bins)
+    profile = np.bincount(index, series.weight * series.residual, bins) / np.maximum(weight, 1e-9)
+    centres = (np.arange(-1, bins + 1) + 0.5) / bins
+    mean = np.interp(phase, centres, np.concatenate((profile[-1:], profile, profile[:1])))
+    # Divided, not subtracted: a dip takes its share of the load that the application makes in that phase.
+    residual = np.where(series.weight > 0, (series.residual - mean) / np.maximum(1 + mean, 0.3), 0.0)
+    rate = series.load * (1 + residual)
+    return standardise(series.time_s, series.interval_s, series.dt_s, rate, series.load, residual, series.weight)
+
+
+def guided(series: Normalised, ping_rates: Rates, test: pings.PingTest, found: Found | None) -> Found | None:
+    """Return the find at the period of the pings themselves, its score lifted by the coincidence; None where it is no dip."""
+    upside_down = pings.as_dips(ping_rates)
+    candidates = folding.search(upside_down, keep=8)
+    if not candidates or candidates[0].snr <= 0:
+        return None  # pings that never pause
+    likely = [each for each in candidates if each.snr > 0.8 * candidates[0].snr]
+    shortest = min(likely, key=lambda each: each.period_s)
+    ping_box = vetting.fit_box(upside_down, shortest)
+    flood_cycles = vetting.vet(upside_down, vetting.prefix_sums(upside_down), ping_box)
+    if flood_cycles.score <= 4:
+        return None  # floods missing in every second cycle: a harmonic of a period that the record is too short for
+    sums = vetting.prefix_sums(series)
+    length = float(series.time_s[-1] - series.time_s[0])
+    widths = np.geomspace(max(0.7 * series.dt_s, 0.2), min(0.2 * ping_box.period_s, folding.LONGEST_DIP_S), 6)
+    boxes = [vetting.fit_box(series, Candidate(ping_box.period_s, float(width), 0.0), wide=False) for width in widths]
+    vetted = vetting.vet(series, sums, max(boxes, key=lambda box: box.stat))
+    strict = _strict(series, vetted)
+    agrees = found is not None and abs(found.box.period_s / ping_box.period_s - 1) < max(0.003, series.dt_s / length)
+    if agrees and found is not None and found.score > vetted.score:
+        strict = found
+    if not strict.passed or (test.z <= GUIDING_Z and strict.score <= 4):
+        return None
+    return strict._replace(score=max(strict.score, 1.4 * test.z))
