@@ -17,6 +17,8 @@ from lnetstat.analysis.results import FloatArray
 
 RANGE_RATIO = 1.3  # the number of cells per period must follow the sampling within each range: wide ranges find 4 P
 CELLS_PER_PERIOD = 80
+CELLS_PER_SAMPLE = 3  # dips of a fifth of a sample lose 40 % of their S/N in cells as long as a sample, 15 % in halves, 10 % in thirds
+CELLS_PER_RANGE = 1_000_000  # may be folded in any case: some 20 ms for each of 16 ranges
 LONGEST_DIP_S = 10.0
 LARGEST_DUTY = 0.2
 KEPT_PER_PERIOD = 8
@@ -46,28 +48,56 @@ def search(series: Normalised, *, keep: int = 15) -> list[Candidate]:
     shortest, longest = period_range(series)
     if longest <= shortest:
         return []
+    weighted, weight = grid_of(series)
     length = float(series.time_s[-1] - series.time_s[0])
-    weighted, weight = on_grid(series, float(series.time_s[0]) - series.dt_s / 2, int(length / series.dt_s) + 1)
-    return search_grid(weighted, weight, series.dt_s, length, shortest_s=shortest, longest_s=longest, keep=keep)
+    return search_grid(
+        weighted, weight, series.dt_s, length, shortest_s=shortest, longest_s=longest, cells_per_sample=CELLS_PER_SAMPLE, keep=keep
+    )
+
+
+def grid_of(series: Normalised) -> tuple[FloatArray, FloatArray]:
+    """Return (sums of weight * x, sums of weight) on a grid of CELLS_PER_SAMPLE cells per sample, arrays of (cells,) each."""
+    step_s = series.dt_s / CELLS_PER_SAMPLE
+    begin_s = float(series.time_s[0]) - step_s / 2  # samples lie in the middle of cells, where they do not jump to the next one
+    cells = int((float(series.time_s[-1]) - begin_s) / step_s) + 1
+    return on_grid(series._replace(dt_s=step_s), begin_s, cells)
 
 
 def search_grid(
-    weighted: FloatArray, weight: FloatArray, dt_s: float, length_s: float, *, shortest_s: float, longest_s: float, keep: int = 15
+    weighted: FloatArray,
+    weight: FloatArray,
+    dt_s: float,
+    length_s: float,
+    *,
+    shortest_s: float,
+    longest_s: float,
+    cells_per_sample: int = 1,
+    keep: int = 15,
+    most_cells: int = CELLS_PER_RANGE,
 ) -> list[Candidate]:
     """Return the best candidates among periods of shortest..longest seconds, best first.
 
-    `weighted` and `weight`, (n,) each: sums of weight * x and of weight per cell of `dt_s` seconds, as `on_grid` makes them of a series
-    of `length_s` seconds. The same grid gives the same candidates, with numba and without.
+    `weighted` and `weight`, (n,) each: sums of weight * x and of weight per cell of `dt_s / cells_per_sample` seconds, as `grid_of` makes
+    them of a series of `length_s` seconds sampled every `dt_s`. `most_cells`: how many may be folded in each range of periods to see
+    brief dips of long periods better; 0 is the coarsest search. The same grid gives the same candidates, with numba and without.
     """
     searched = kernels.search_periods() if compiled.available() else search_periods
     found: list[Candidate] = []
-    low = shortest_s
+    low, step_s = shortest_s, dt_s / cells_per_sample
     while low < longest_s:
         high = min(low * RANGE_RATIO, longest_s)
-        found += _search_range(weighted, weight, dt_s, low, high, searched)
+        factor = max(1, int(_cell_s(dt_s, length_s, low, high, most_cells) / step_s * 1.001))
+        found += _search_range(_downsample(weighted, factor), _downsample(weight, factor), factor * step_s, low, high, searched)
         low = high
     found.sort(key=lambda each: -each.snr)
     return thin_out(found, length_s, keep)
+
+
+def _cell_s(dt_s: float, length_s: float, low_s: float, high_s: float, most_cells: int) -> float:
+    """Return the longest cell for a range of periods: brief dips need short ones, which cost their inverse square."""
+    # Growing with the square root keeps the cost of every range alike.
+    coarse_s = max(dt_s, low_s / (CELLS_PER_PERIOD * max(1.0, math.sqrt(low_s / 20))))
+    return min(coarse_s, math.sqrt((high_s - low_s) * length_s / most_cells)) if most_cells else coarse_s
 
 
 def thin_out(found: list[Candidate], length_s: float, keep: int) -> list[Candidate]:
@@ -81,22 +111,16 @@ def thin_out(found: list[Candidate], length_s: float, keep: int) -> list[Candida
     return kept
 
 
-def _search_range(
-    weighted: FloatArray, weight: FloatArray, dt_s: float, low_s: float, high_s: float, searched: Searched
-) -> list[Candidate]:
-    # Brief dips of long periods need finer cells; growing with the square root keeps the cost of every range alike.
-    factor = max(1, int(low_s / (dt_s * CELLS_PER_PERIOD * max(1.0, low_s / 20) ** 0.5)))
-    step_s = factor * dt_s
+def _search_range(weighted: Cells, weight: Cells, step_s: float, low_s: float, high_s: float, searched: Searched) -> list[Candidate]:
     first, last = max(2, int(np.ceil(low_s / step_s))), int(high_s / step_s)
     if last < first:
         return []
     widest = max(1, int(min(LARGEST_DUTY * first, LONGEST_DIP_S / step_s)))
-    cells = [_downsample(each, factor).astype(np.float32) for each in (weighted, weight)]
     found = np.full((last - first + 1, KEPT_PER_PERIOD, 3), -np.inf)
-    searched(cells[0], cells[1], first, last, widest, LEAST_APART, found)
+    searched(weighted, weight, first, last, widest, LEAST_APART, found)
     best: list[Candidate] = []
     for period, ranked in enumerate(found.tolist(), first):
-        drifts = rows_of(cells[0].size, period) - 1
+        drifts = rows_of(weight.size, period) - 1
         # A drift of r cells per row of p cells is a period of p / (1 - r / p): an event also moves on within its later row.
         best += [
             Candidate(period / (1 - row / (drifts * period)) * step_s, width * step_s, math.copysign(math.sqrt(abs(square)), square))
@@ -107,14 +131,14 @@ def _search_range(
     return best[:KEPT_PER_RANGE]
 
 
-def _downsample(values: FloatArray, factor: int) -> FloatArray:
+def _downsample(values: FloatArray, factor: int) -> Cells:
     cells = -(-values.size // factor)
-    return np.asarray(np.pad(values, (0, cells * factor - values.size)).reshape(cells, factor).sum(axis=1))
+    return np.asarray(np.pad(values, (0, cells * factor - values.size)).reshape(cells, factor).sum(axis=1), dtype=np.float32)
 
 
 def rows_of(cells: int, period: int) -> int:
-    """Return how many rows a grid of cells is folded to: the next power of two above the number of whole or begun cycles."""
-    return 1 << (max(2, -(-cells // period)) - 1).bit_length()
+    """Return how many rows a grid of cells is folded to: the number of whole or begun cycles, at least 2."""
+    return max(2, -(-cells // period))
 
 
 def search_periods(weighted: Cells, weight: Cells, first: int, last: int, longest: int, apart: float, found: FloatArray) -> None:
@@ -142,30 +166,28 @@ def fold_all(cells: npt.NDArray[np.complex64], period: int) -> npt.NDArray[np.co
     padded = np.zeros(rows * period, dtype=np.complex64)
     padded[: cells.size] = cells
     folded: npt.NDArray[np.complex64] = padded.reshape(rows, period)
-    half = 1
-    while half < rows:
-        folded = _merge(folded.reshape(rows // (2 * half), 2, half, period)).reshape(rows, period)
-        half *= 2
+    for level in range((rows - 1).bit_length() - 1, -1, -1):
+        folded = _merge(folded, level)
     return folded
 
 
-def _merge(blocks: npt.NDArray[np.complex64]) -> npt.NDArray[np.complex64]:
-    """Join pairs of blocks (pairs, 2, half, period): row s = head[s // 2] + tail[s // 2] advanced by ceil(s / 2) cells."""
-    pairs, _, half, period = blocks.shape
-    drift = np.arange(2 * half)
-    out = np.repeat(blocks[:, 0], 2, axis=1)
-    tail = blocks[:, 1]
-    if half <= 16:
-        for s in drift.tolist():
-            shift, row = (-(-s // 2)) % period, s // 2
-            out[:, s, : period - shift] += tail[:, row, shift:]
-            if shift:
-                out[:, s, period - shift :] += tail[:, row, :shift]
-        return out
-    columns = (np.arange(period)[None, :] + ((drift + 1) // 2)[:, None]) % period
-    flat = (drift // 2)[:, None] * period + columns
-    out += tail.reshape(pairs, half * period)[:, flat.ravel()].reshape(pairs, 2 * half, period)
-    return out
+def _merge(folded: npt.NDArray[np.complex64], level: int) -> npt.NDArray[np.complex64]:
+    """Join the 2^(level + 1) blocks of rows pairwise to 2^level, of which each holds the profiles of as many drifts as it has rows.
+
+    In a block row s is row s of the first block scaled to its size, and such a row of the second, advanced by what is missing to s.
+    """
+    rows, period = folded.shape
+    bounds = np.arange((2 << level) + 1) * rows >> (level + 1)
+    block = np.repeat(np.arange(1 << level), np.diff(bounds[::2]))
+    begin, middle, end = bounds[2 * block], bounds[2 * block + 1], bounds[2 * block + 2]
+    alone = end - begin < 2
+    drift, last = np.arange(rows) - begin, np.maximum(end - begin - 1, 1)
+    head = np.where(alone, 0, (2 * drift * (middle - begin - 1) + last) // (2 * last))
+    tail = np.where(alone, 0, (2 * drift * (end - middle - 1) + last) // (2 * last))
+    columns = (np.arange(period) + (drift - tail)[:, None]) % period
+    later = folded[np.minimum(middle + tail, rows - 1)[:, None], columns]
+    later[alone] = 0
+    return np.asarray(folded[begin + head] + later)
 
 
 def box_widths(longest: int) -> Iterator[int]:

@@ -30,7 +30,7 @@ def search_periods() -> Callable[..., None]:
 def _compiled(folder: Path | None) -> Callable[..., None]:
     numba = importlib.import_module("numba")
     namespace: dict[str, Any] = {"np": np, "HALF": HALF, "BATCH_CELLS": BATCH_CELLS, "__name__": __name__}
-    for function in (_rows_of, _add, _fold, _side_by_side, _widen, _take_better, _best_boxes, _pick):
+    for function in (_add, _fold, _side_by_side, _widen, _take_better, _best_boxes, _pick):
         copy = types.FunctionType(function.__code__, namespace, function.__name__)
         namespace[function.__name__] = numba.njit(copy, error_model="numpy", no_cpython_wrapper=True)
     outermost = compiled.outermost(types.FunctionType(_search_periods.__code__, namespace, _search_periods.__name__), folder)
@@ -47,49 +47,50 @@ def _search_periods(
     `longest`: the widest box in cells. Rows nearer than 3 widths, or `apart` of the period, to a better one are its shifted copies.
     What is not filled stays as it was. S/N squared keeps its sign: high throughput is negative.
     """
-    most = 0
-    for period in range(first, last + 1):
-        most = max(most, _rows_of(weight.size, period) * period)
-    room = np.empty((4, most), dtype=np.float32)
+    room = np.empty((2, 2 * (weight.size + last)), dtype=np.float32)
     batches = np.empty((7, max(BATCH_CELLS, 8 * (last + longest))), dtype=np.float32)
     for period in range(first, last + 1):
-        rows = _rows_of(weight.size, period)
+        rows = max(2, -(-weight.size // period))
         at = _fold(weighted, weight, room, rows, period)
         best = np.empty(rows, dtype=np.float32)
         width = np.empty(rows, dtype=np.int64)
-        _best_boxes(room[at, : rows * period], room[at + 1, : rows * period], batches, longest, best, width)
+        _best_boxes(room[at, : 2 * rows * period], batches, longest, best, width)
         _pick(best, width, apart * (rows - 1) * period, found[period - first])
 
 
-def _rows_of(size: int, period: int) -> int:
-    rows = 2
-    while rows * period < size:
-        rows *= 2
-    return rows
-
-
 def _fold(weighted: Floats, weight: Floats, room: Floats, rows: int, period: int) -> int:
-    """Fold into room[at], room[at + 1] and return `at`, 0 or 2: profile after profile, of as many drifts as there are rows."""
-    size = weight.size
-    room[0, :size] = weighted
-    room[0, size : rows * period] = 0
-    room[1, :size] = weight
-    room[1, size : rows * period] = 0
+    """Fold into room[at] and return `at`: row s holds both sums, cell by cell, at a drift of s cells over all rows.
+
+    Level by level two neighbouring blocks of rows become one. In it row s is row s of the first block scaled to its size, and such a
+    row of the second, advanced by what is missing to s.
+    """
+    room[0] = 0
+    for i in range(weight.size):
+        room[0, 2 * i] = weighted[i]
+        room[0, 2 * i + 1] = weight[i]
+    level = 0
+    while 2 << level < rows:
+        level += 1
     at = 0
-    half = 1
-    while half < rows:
-        for part in range(2):
-            values, to = room[at + part], room[2 - at + part]
-            for out in range(rows):
-                drift = out % (2 * half)
-                head = (out - drift + drift // 2) * period
-                tail = head + half * period
-                cut = tail + ((drift + 1) // 2) % period
-                end = out * period + tail + period - cut
-                _add(values[head : head + tail + period - cut], values[cut : tail + period], to[out * period : end])
-                _add(values[head + tail + period - cut : head + period], values[tail:cut], to[end : (out + 1) * period])
-        at = 2 - at
-        half *= 2
+    long = 2 * period
+    while level >= 0:
+        values, to = room[at], room[1 - at]
+        for block in range(1 << level):
+            begin, middle, end = rows * block >> level, rows * (2 * block + 1) >> (level + 1), rows * (block + 1) >> level
+            if end - begin < 2:  # nothing to add
+                to[begin * long : end * long] = values[begin * long : end * long]
+                continue
+            last = end - begin - 1
+            for drift in range(last + 1):
+                head = (begin + (2 * drift * (middle - begin - 1) + last) // (2 * last)) * long
+                of_tail = (2 * drift * (end - middle - 1) + last) // (2 * last)
+                tail = (middle + of_tail) * long
+                out = (begin + drift) * long
+                cut = (drift - of_tail) % period * 2
+                _add(values[head : head + long - cut], values[tail + cut : tail + long], to[out : out + long - cut])
+                _add(values[head + long - cut : head + long], values[tail : tail + cut], to[out + long - cut : out + long])
+        at = 1 - at
+        level -= 1
     return at
 
 
@@ -98,22 +99,20 @@ def _add(left: Floats, right: Floats, to: Floats) -> None:
         to[i] = left[i] + right[i]
 
 
-def _best_boxes(weighted: Floats, weight: Floats, room: Floats, longest: int, best: Floats, width: Integers) -> None:
-    """Fill (S/N squared, width) of the best box of each profile; profiles lie one after another in `weighted` and `weight`.
+def _best_boxes(profiles: Floats, room: Floats, longest: int, best: Floats, width: Integers) -> None:
+    """Fill (S/N squared, width) of the best box of each profile; they lie one after another, both sums of a cell side by side.
 
     A batch of profiles is searched at once, cell i of all of them side by side: then every loop is long, however short the period.
     Boxes are sums of two narrower ones, so that no rounding adds up.
     """
     rows = best.size
-    period = weighted.size // rows
-    batch = rows
-    while batch * (period + longest) > room.shape[1]:
-        batch //= 2
-    size = (period + longest) * batch
-    for first in range(0, rows, batch):
+    period = profiles.size // (2 * rows)
+    most = room.shape[1] // (period + longest)
+    for first in range(0, rows, most):
+        batch = min(most, rows - first)
+        size = (period + longest) * batch
         boxes, narrower, other, value = room[0:2], room[2:4], room[4:6], room[6]
-        _side_by_side(weighted[first * period : (first + batch) * period], batch, longest, boxes[0])
-        _side_by_side(weight[first * period : (first + batch) * period], batch, longest, boxes[1])
+        _side_by_side(profiles[2 * first * period : 2 * (first + batch) * period], batch, longest, boxes)
         best[first : first + batch] = -np.inf
         _take_better(boxes, period, batch, 1, value, best[first : first + batch], width[first : first + batch])
         k = 2
@@ -128,14 +127,16 @@ def _best_boxes(weighted: Floats, weight: Floats, room: Floats, longest: int, be
             k *= 2
 
 
-def _side_by_side(profiles: Floats, batch: int, longest: int, to: Floats) -> None:
-    """Write cell i of profile r to to[i * batch + r], and the first `longest` cells once more at the end."""
-    period = profiles.size // batch
+def _side_by_side(profiles: Floats, batch: int, longest: int, boxes: Floats) -> None:
+    """Write cell i of profile r to place i * batch + r of either sum, and the first `longest` cells once more at the end."""
+    period = profiles.size // (2 * batch)
     for row in range(batch):
-        profile = profiles[row * period : (row + 1) * period]
+        profile = profiles[2 * row * period : 2 * (row + 1) * period]
         for i in range(period):
-            to[i * batch + row] = profile[i]
-    to[period * batch : (period + longest) * batch] = to[: longest * batch]
+            boxes[0, i * batch + row] = profile[2 * i]
+            boxes[1, i * batch + row] = profile[2 * i + 1]
+    for part in range(2):
+        boxes[part, period * batch : (period + longest) * batch] = boxes[part, : longest * batch]
 
 
 def _widen(boxes: Floats, more: Floats, by: int, size: int, to: Floats) -> None:
