@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from lnetstat.analysis import message_path
 from lnetstat.analysis.credits import badness
 from lnetstat.analysis.results import CreditUse, DeadTime, PingBursts
 from lnetstat.analysis.wording import (
@@ -152,27 +153,39 @@ def of_bursts(bursts: list[PingBursts], dead_time: DeadTime, begin_ns: int, end_
 
 
 def of_credits(used: list[CreditUse], begin_ns: int, end_ns: int) -> list[Finding]:
-    """Return one finding per host and resource that ran out: the worst row named, the others counted by grade."""
+    """Return one finding per host and resource that ran out: the worst row named, the others counted by grade.
+
+    What only follows something else on the way of messages is no more than a warning, and points to that.
+    """
     found = []
     clock = clock_of(begin_ns, end_ns)
+    links = message_path.followers(used)
     ran_out = [use for use in used if use.grade != "never"]
     for host, resource in dict.fromkeys((use.host, use.resource) for use in ran_out):
         own = sorted((use for use in ran_out if (use.host, use.resource) == (host, resource)), key=badness, reverse=True)
         worst, guide = own[0], CREDITS[resource]
+        root = message_path.root_of(worst, links)
+        follows = None if root is worst else root
         found.append(
             Finding(
                 guide.kind,
-                _severity(worst),
+                _severity(worst) if follows is None else min(_severity(worst), Severity.WARNING),
                 f"{guide.holder} {worst.subject}{' on ' + host if host else ''}",
                 worst.first_low_ns or begin_ns,
                 worst.last_low_ns or end_ns,
-                _evidence(worst, own),
-                _credit_message(worst, own, clock),
-                credit_advice(worst),
+                _evidence(worst, own) | {"follows": None if follows is None else [follows.host, follows.resource, follows.subject]},
+                _credit_message(worst, own, clock) + _only_follows(follows),
+                credit_advice(root),
                 guide.reference,
             )
         )
     return found
+
+
+def _only_follows(root: CreditUse | None) -> str:
+    if root is None:
+        return ""
+    return f"; it only follows the {CREDITS[root.resource].noun} of {root.subject}{' on ' + root.host if root.host else ''}"
 
 
 def _severity(worst: CreditUse) -> Severity:
@@ -185,7 +198,9 @@ def _severity(worst: CreditUse) -> Severity:
 
 
 def _evidence(worst: CreditUse, own: list[CreditUse]) -> dict[str, object]:
-    evidence: dict[str, object] = {name: value for name, value in worst._asdict().items() if name not in ("first_low_ns", "last_low_ns")}
+    evidence: dict[str, object] = {
+        name: value for name, value in worst._asdict().items() if name not in ("first_low_ns", "last_low_ns", "spells")
+    }
     return evidence | {
         "waiting": worst.waiting,
         "wanted_peak": worst.wanted_peak,
@@ -232,12 +247,20 @@ def _how_long(worst: CreditUse) -> list[str]:
         if worst.samples == 1:
             return [f"below 0 in {samples}" if seen else "not below 0 in the one sample"]
         return [f"below 0 in {seen} of {samples}"]
-    below = (
-        f"sampled below 0 {percent(worst.fraction_time_oversubscribed)} of the time"
-        if worst.fraction_time_oversubscribed > 0
-        else "never caught below 0 by a sample"
-    )
-    return [below, f"wanted {worst.wanted_peak} at the peak, {worst.required_p99:.0f} for 99 % of the time"]
+    wanted = f"wanted {worst.wanted_peak} at the peak, {worst.required_p99:.0f} for 99 % of the time"
+    return [_share_below(worst), wanted, *([f"messages waited {seconds(worst.mean_wait_s)} on average"] if worst.mean_wait_s else [])]
+
+
+def _share_below(worst: CreditUse) -> str:
+    """Return for how much of the time samples saw it below 0, give or take, and how that was inside and outside dips or bursts."""
+    share = worst.fraction_time_oversubscribed
+    if share <= 0:
+        return "never caught below 0 by a sample"
+    error = f" (± {percent(worst.fraction_error)})" if worst.fraction_error else ""
+    below = f"sampled below 0 {percent(share)} of the time{error}"
+    if worst.fraction_inside is None or worst.fraction_outside is None:
+        return below
+    return f"{below}, {percent(worst.fraction_inside)} inside dips or bursts and {percent(worst.fraction_outside)} outside"
 
 
 def _others(rest: list[CreditUse], holder: str) -> str:

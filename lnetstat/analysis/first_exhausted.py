@@ -46,9 +46,9 @@ def first_exhausted(used: list[CreditUse], dead_time: DeadTime) -> Exhaustion:
     if not ran_out:
         waits = dead_time.detected and dead_time.cause == "ping" and bool(used)
         return Exhaustion("server" if waits else "none", None, True, ())
-    links = message_path.followers([use for use in ran_out if use.spells], message_path.path_of(used))
+    links = message_path.followers(used)
     first = message_path.root_of(max(ran_out, key=scarcity), links)
-    roots = _weighty(ran_out, links)
+    roots = _weighty(message_path.walked(used), links)
     order = _order(ran_out)
     why = _why_not_first(first, roots, dict(order))
     return Exhaustion(first.resource, first, not why, order, tuple(links), _queues(ran_out), why)

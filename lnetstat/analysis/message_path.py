@@ -7,7 +7,7 @@ before it on their way, and what is to be raised is the last one that ran out ("
 CUG 2012, IV.C and Figs. 5 and 6).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from lnetstat.analysis import spells
@@ -16,6 +16,7 @@ from lnetstat.analysis.results import CreditUse, Interval
 
 TOGETHER = 0.5  # of its spells: what is short without the next resource being short in most of them is short by itself
 FOLLOWS_SHARE = 0.9  # of a pool: what is on its way out of it has been counted at another moment of the same sample
+MOST_WALKED = 64  # rows of a host and resource; a flood leaves thousands of peers short, all for the same reason
 SENDS = ("peer_credits", "ni_credits")
 
 
@@ -34,37 +35,70 @@ class Path(NamedTuple):
     routers: frozenset[str]
 
 
+class Kind(NamedTuple):
+    """Rows of one host, resource, network and sender (the host of their subject, "" where not recorded): they are short together.
+
+    `spells`: when any of them was.
+    """
+
+    host: str
+    resource: str
+    net: str
+    sender: str
+    rows: tuple[CreditUse, ...]
+    spells: tuple[Interval, ...]
+
+
 def path_of(used: Sequence[CreditUse]) -> Path:
     """Return who is who, from the rows of interfaces and of router buffers."""
     owner = {use.subject: use.host for use in used if use.resource == "ni_credits"}
     return Path(owner, frozenset(use.host for use in used if use.resource == "router_buffers"))
 
 
-def followers(ran_out: Sequence[CreditUse], path: Path) -> list[Follows]:
-    """Return those of the rows that ran out which only follow another of them, each with that other row."""
+def walked(used: Sequence[CreditUse]) -> list[CreditUse]:
+    """Return the rows to look at: short within the record, the scarcest MOST_WALKED of each host and resource."""
+    by_resource: dict[tuple[str, str], list[CreditUse]] = {}
+    for use in used:
+        if use.grade != "never" and use.spells:
+            by_resource.setdefault((use.host, use.resource), []).append(use)
+    return [use for rows in by_resource.values() for use in sorted(rows, key=scarcity, reverse=True)[:MOST_WALKED]]
+
+
+def followers(used: Sequence[CreditUse]) -> list[Follows]:
+    """Return those of the rows walked which only follow another of them, each with that other row."""
+    path, ran_out = path_of(used), walked(used)
+    kinds = _kinds(ran_out, path)
     found = []
-    by_host: dict[str, list[CreditUse]] = {}
     for use in ran_out:
-        by_host.setdefault(use.host, []).append(use)
-    unions: dict[tuple[str, str, str], tuple[Interval, ...]] = {}
-    for use in ran_out:
-        ahead = _ahead(use, path)
-        nearby = (each for host in dict.fromkeys((use.host, path.owner.get(use.subject, ""))) for each in by_host.get(host, ()))
-        candidates = [other for other in nearby if other is not use and ahead(other)]
-        if use.resource == "router_buffers":
-            link = _filled(use, candidates)
-        else:
-            siblings = [
-                other for other in by_host[use.host] if other.resource == use.resource and net_of(other.subject) == net_of(use.subject)
-            ]
-            link = _together(use, [other for other in candidates if _holds(other, siblings)], unions)
+        ahead = [
+            kind
+            for host in dict.fromkeys((use.host, path.owner.get(use.subject, "")))
+            for kind in kinds.get(host, ())
+            if _is_ahead(use, kind, path)
+        ]
+        link = _filled(use, ahead) if use.resource == "router_buffers" else _together(use, [each for each in ahead if _holds(each, kinds)])
         found += [link] if link is not None else []
     return found + _likewise(ran_out, found, path)
 
 
-def _holds(other: CreditUse, siblings: list[CreditUse]) -> bool:
-    """Return False for an interface for which fewer messages wait than half the credits of the peers behind it: others hold the rest."""
-    return other.resource != "ni_credits" or other.waiting >= TOGETHER * sum(use.limit for use in siblings)
+def _kinds(ran_out: Sequence[CreditUse], path: Path) -> dict[str, list[Kind]]:
+    rows: dict[tuple[str, str, str, str], list[CreditUse]] = {}
+    for use in ran_out:
+        rows.setdefault((use.host, use.resource, net_of(use.subject), path.owner.get(use.subject, "")), []).append(use)
+    kinds: dict[str, list[Kind]] = {}
+    for key, members in rows.items():
+        union = spells.joined([spell for use in members for spell in use.spells], 0.0)
+        kinds.setdefault(key[0], []).append(Kind(*key, tuple(members), union))
+    return kinds
+
+
+def _holds(kind: Kind, kinds: dict[str, list[Kind]]) -> bool:
+    """Return False for interfaces for which fewer messages wait than half the credits of the peers behind them: others hold the rest."""
+    if kind.resource != "ni_credits":
+        return True
+    peers = [each for each in kinds[kind.host] if (each.resource, each.net) == ("peer_credits", kind.net)]
+    held = sum(use.limit for each in peers for use in each.rows)
+    return max(use.waiting for use in kind.rows) >= TOGETHER * held
 
 
 def _likewise(ran_out: Sequence[CreditUse], found: list[Follows], path: Path) -> list[Follows]:
@@ -89,50 +123,41 @@ def root_of(use: CreditUse, links: Sequence[Follows]) -> CreditUse:
     return use
 
 
-def _ahead(use: CreditUse, path: Path) -> Callable[[CreditUse], bool]:
-    """Return a test whether another row is what messages take after they took this one's."""
-    net, next_host = net_of(use.subject), path.owner.get(use.subject)
-
-    def here(other: CreditUse) -> bool:
+def _is_ahead(use: CreditUse, kind: Kind, path: Path) -> bool:
+    """Return True when messages take what the rows of a kind hold after they took this row's."""
+    net = net_of(use.subject)
+    if kind.host == use.host:
         if use.resource == "peer_router_credits":
-            return other.resource == "router_buffers" or (other.resource in SENDS and net_of(other.subject) != net)
+            return kind.resource == "router_buffers" or (kind.resource in SENDS and kind.net != net)
         if use.resource == "router_buffers":
-            return other.resource in SENDS
-        return use.resource == "peer_credits" and other.resource == "ni_credits" and net_of(other.subject) == net
-
-    def there(other: CreditUse) -> bool:
-        if use.resource != "peer_credits" or next_host not in path.routers:
-            return False
-        if other.resource == "peer_router_credits":
-            return path.owner.get(other.subject, use.host) == use.host and net_of(other.subject) == net
-        return other.resource == "router_buffers" or net_of(other.subject) != net
-
-    return lambda other: here(other) if other.host == use.host else other.host == next_host and there(other)
+            return kind.resource in SENDS
+        return use.resource == "peer_credits" and kind.resource == "ni_credits" and kind.net == net
+    if use.resource != "peer_credits" or kind.host not in path.routers:
+        return False
+    if kind.resource == "peer_router_credits":
+        return kind.sender in (use.host, "") and kind.net == net
+    return kind.resource == "router_buffers" or kind.net != net
 
 
-def _together(use: CreditUse, candidates: list[CreditUse], unions: dict[tuple[str, str, str], tuple[Interval, ...]]) -> Follows | None:
-    """Return what a row follows: the kind of resource ahead of it that was short in most of its own spells, by its scarcest row."""
-    kinds: dict[tuple[str, str, str], list[CreditUse]] = {}
-    for other in candidates:
-        kinds.setdefault((other.host, other.resource, net_of(other.subject)), []).append(other)
-    best: tuple[float, list[CreditUse]] = (0.0, [])
-    for kind, members in kinds.items():
-        if kind not in unions:
-            unions[kind] = spells.joined([spell for each in members for spell in each.spells], 0.0)
-        share = spells.overlap(use.spells, unions[kind], max(use.interval_s, members[0].interval_s))
-        best = max(best, (share, members), key=lambda pair: pair[0])
-    share, members = best
-    return Follows(use, max(members, key=scarcity)) if share >= TOGETHER else None
+def _together(use: CreditUse, ahead: list[Kind]) -> Follows | None:
+    """Return what a row follows: the kind ahead of it that was short in most of its own spells, by its scarcest row."""
+    best: tuple[float, Kind | None] = (0.0, None)
+    for kind in ahead:
+        share = spells.overlap(use.spells, kind.spells, max(use.interval_s, kind.rows[0].interval_s))
+        best = max(best, (share, kind), key=lambda pair: pair[0])
+    share, binding = best
+    return Follows(use, max(binding.rows, key=scarcity)) if binding is not None and share >= TOGETHER else None
 
 
-def _filled(pool: CreditUse, candidates: list[CreditUse]) -> Follows | None:
+def _filled(pool: CreditUse, ahead: list[Kind]) -> Follows | None:
     """Return what a pool of router buffers follows: peers without credits, where their messages are what fills it.
 
     A buffer is in use until the message in it is sent on: buffers in use = sum over the router's peers of (max - tx). So where that sum is
     the whole pool, its buffers only follow; were they the first, few messages in them would lack a peer's credit. Interfaces likewise.
     """
     for resource in SENDS:
-        rows = [use for use in candidates if use.resource == resource and spells.overlap(pool.spells, use.spells, use.interval_s) > 0]
+        able = [use for kind in ahead if kind.resource == resource for use in kind.rows]
+        rows = [use for use in able if spells.overlap(pool.spells, use.spells, use.interval_s) > 0]
         held = sum(use.limit + use.waiting for use in rows)
         if rows and held >= FOLLOWS_SHARE * pool.limit:
             return Follows(pool, max(rows, key=scarcity), (held, pool.limit))

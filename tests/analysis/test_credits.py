@@ -240,3 +240,61 @@ def test_the_worst_rows_are_there_for_drawing():
     assert drawn[0].subject == "10.1.0.29@tcp"
     assert drawn[0].time_s.shape == drawn[0].credits.shape == drawn[0].credits_min.shape == drawn[0].queue_bytes.shape == (10,)
     assert len(drawn) < 10
+
+
+def test_share_of_time_has_an_error_bar_and_is_told_inside_and_outside_dips():
+    tx = ([8] * 8 + [-4] * 2) * 40
+    use = measure(row(tx, np.minimum.accumulate(tx)), tuple((1008.0 + 10 * k, 1009.0 + 10 * k) for k in range(20)))
+    assert use.fraction_time_oversubscribed == pytest.approx(0.2)
+    assert use.fraction_error == pytest.approx(0.0413, abs=0.0002)  # 40 spells that keep step with the samples: 40 s / sqrt(6) of 400 s
+    assert use.fraction_inside == 1.0
+    assert use.fraction_outside == pytest.approx(40 / 360)
+    assert use.dead_time_share == pytest.approx(0.5, abs=0.02)
+    assert use.backlog_message_s == pytest.approx(320)
+    assert len(use.spells) == 40
+    assert use.spells[0] == (1007.5, 1009.5)
+
+
+def test_bytes_that_wait_are_those_of_queue_that_are_not_in_flight():
+    """tx -4 of 8: twelve messages in hand, of which four wait."""
+    use = measure(row([8, 4, -4, 8], [8, 4, -4, -4])._replace(queue_bytes=np.array([0.0, 400.0, 1200.0, 0.0])))
+    assert use.queued_bytes_max == pytest.approx(400)
+    assert measure(row([8] * 4, [8] * 4)).queued_bytes_max is None
+
+
+def test_times_at_which_marks_rose_are_kept():
+    assert measure(row([8] * 30, [-5] * 10 + [8] * 10 + [2] * 5 + [8] * 5)).resets_ns == (1010 * 10**9, 1025 * 10**9)
+
+
+def test_messages_counted_by_the_node_give_the_mean_wait_and_what_limits():
+    snaps, sent = [], 0
+    for tick in range(200):
+        tx = 7 if tick < 120 else -8
+        sent += 100 if tick < 120 else 800
+        snaps.append(snap("peers", tick, HEADER + peer("10.1.0.1@tcp", 8, 8, 8, tx, min(tx, 8)), host="c1"))
+        snaps.append(snap("stats", tick, f"42 7 0 {sent} 0 0 0 {sent * 200} 0 0 0\n", host="c1"))
+    analysis = analyze(load(Held(snaps)))
+    (use,) = [each for each in analysis.credit_use if each.resource == "peer_credits"]
+    assert use.sizing.limited_by == "credits"
+    assert use.sizing.hold_s == pytest.approx(0.01, rel=0.05)
+    assert use.required_credits == pytest.approx(8, rel=0.2)
+    assert use.mean_wait_s == pytest.approx(8 * 80 / sent, rel=0.02)
+    (told,) = [each for each in analysis.findings if each.kind == "first_exhausted"]
+    assert "limited by credits: a credit is held 0.01 s when all are in use, 0.01 s when some are free" in told.message
+    document = analysis.as_json()
+    assert document["credit_use"][0]["sizing"]["limited_by"] == "credits"
+
+
+def test_what_only_follows_is_a_warning_and_points_to_what_binds():
+    rows = []
+    for tick in range(60):
+        tx, rtr = (-40, -20) if 20 <= tick < 40 else (8, 8)
+        low = (-40, -20) if tick >= 20 else (8, 8)
+        rows.append(peer("10.2.0.1@tcp1", 8, 8, 8, tx, low[0]) + peer("10.1.0.1@tcp", 8, rtr, low[1], 8, 8))
+    findings = {each.kind: each for each in analyze(peers(rows)).findings}
+    assert findings["oversubscribed_peers"].severity is Severity.CRITICAL
+    follower = findings["oversubscribed_rtr_credits"]
+    assert follower.severity is Severity.WARNING
+    assert "it only follows the peer credits of 10.2.0.1@tcp1 on rtr" in follower.message
+    assert follower.evidence["follows"] == ["rtr", "peer_credits", "10.2.0.1@tcp1"]
+    assert "Raise peer_credits" in follower.advice
