@@ -68,8 +68,8 @@ def place_of(location: str) -> Place:
     try:
         parts = urlsplit(location)
         port = parts.port
-    except ValueError as error:
-        raise SourceError(f"graphite: the address cannot be read: {str(error).split(':')[0]}: {EXPECTED}") from None
+    except ValueError:
+        raise SourceError(f"graphite: the host or port of the address cannot be read: {EXPECTED}") from None
     if parts.username is not None or parts.password is not None or "@" in parts.netloc:
         raise SourceError(f"graphite: a name or password in the address would be seen by all users: set {USER} and {PASSWORD}, or {TOKEN}")
     if parts.scheme not in SCHEMES or not parts.hostname:
@@ -130,8 +130,7 @@ def fetch(
         # Graphite gives what lies after `from`: the second at `begin_s` itself is wanted too.
         "from": place.begin if begin_s is None else str(math.floor(begin_s) - 1),
         "until": place.until if end_s is None else str(math.ceil(end_s)),
-        "format": "json",
-        "noNullPoints": "false",
+        "format": "json",  # with nulls: noNullPoints would leave them out, and graphite-web takes it for true whatever its value
     }
     found = _series(place, _answer(place, f"{place.base}/render?{urlencode(query, doseq=True)}", timeout_s))
     if not found:

@@ -51,7 +51,7 @@ def load_operations(paths: Sequence[str]) -> pd.DataFrame:
     start_s, runtime_s = np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
     size = np.concatenate([part[2] for part in parts])
     cell_s = FINEST_S * max(1, math.ceil(float(np.median(runtime_s)) / FINEST_S - 1e-9))
-    cells = int(float((start_s + runtime_s).max()) / cell_s)
+    cells = math.floor(float((start_s + runtime_s).max()) / cell_s + 1e-9)
     if cells > MOST_CELLS:
         raise SourceError(
             f"{paths[0]}: operations until {(start_s + runtime_s).max():.6g} s: expected one phase of a run, of some days at most"
@@ -88,15 +88,15 @@ def _operations(path: str) -> tuple[Floats, Floats, Floats, list[str]]:
     start, runtime, rate = number.T
     good = np.isfinite(start) & (start >= 0) & np.isfinite(runtime) & (runtime >= 0) & (rate > 0)
     skipped = text.rstrip("\n").count("\n") - int(good.sum())
-    size = rate * runtime
-    sized = good & np.isfinite(size) & (size > 0)
-    if not sized.any():
+    sized = good & np.isfinite(rate) & (runtime > 0)
+    size = rate[sized] * runtime[sized]
+    if not size.any():
         raise SourceError(f"{path}: no operation with a start, a runtime and a rate above 0: expected rows of {OPERATIONS_HEADER}")
     if skipped:
         at = int(np.argmin(good)) if not good.all() else len(good)
         problem = f"{path}: line {at + 2}: expected {OPERATIONS_HEADER} as numbers, 0 or more; {skipped:,} rows like this were skipped"
     # All operations of a file move the same number of bytes; printed rates have seven digits, so one size for all is nearer.
-    transfer = np.full(int(good.sum()), round(float(np.median(size[sized]))), dtype=np.float64)
+    transfer = np.full(int(good.sum()), round(float(np.median(size))), dtype=np.float64)
     return start[good], runtime[good], transfer, [problem] if skipped else []
 
 
