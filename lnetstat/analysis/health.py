@@ -31,9 +31,12 @@ class Spell(NamedTuple):
     hole_ns: int | None
 
 
-def findings_of(frames: Frames, quality: tuple[HostQuality, ...]) -> list[Finding]:
-    """Return everything that is or was down, dropped or missing, at most one finding per kind and host."""
-    clock = clock_of(min((host.begin_ns for host in quality), default=0), max((host.end_ns for host in quality), default=0))
+def findings_of(frames: Frames, quality: tuple[HostQuality, ...], clock: Clock | None = None) -> list[Finding]:
+    """Return everything that is or was down, dropped or missing, at most one finding per kind and host.
+
+    `clock` says times; without it, by the record's own begin and end.
+    """
+    clock = clock or clock_of(min((host.begin_ns for host in quality), default=0), max((host.end_ns for host in quality), default=0))
     found: list[Finding] = []
     found += _spell_findings(frames.tables.get("peers"), ["nid"], lambda t: t["state"] == "down", _peer_down, clock)
     found += _spell_findings(frames.tables.get("routes"), ["net", "router"], lambda t: t["state"] == "down", _route_down, clock)

@@ -236,7 +236,8 @@ class HostQuality(NamedTuple):
     """What one host's data looks like: samples read, typical and worst spacing, what is missing. Seconds.
 
     `begin_ns`, `end_ns` and `gaps` hold for all files; `samples` are those of the file read most often. `dense_s`: where its series
-    begins and ends, without single snapshots long before and after.
+    begins and ends, without single snapshots long before and after. `clock_offset_s`: how far the host's clock is ahead of the others', where
+    that is beyond doubt, and its standard deviation; `clock_period_s`: where floods are periodic it may as well be off by this much more.
     """
 
     host: str
@@ -249,6 +250,9 @@ class HostQuality(NamedTuple):
     resets: int
     states: dict[str, int]
     dense_s: Interval = (0.0, 0.0)
+    clock_offset_s: float | None = None
+    clock_error_s: float | None = None
+    clock_period_s: float | None = None
 
 
 class Analysis(NamedTuple):
