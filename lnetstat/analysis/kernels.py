@@ -1,6 +1,6 @@
 """The inner loops of the search, as plain functions that numba compiles. `folding` holds the same in numpy, which runs without numba.
 
-Both do the same additions in the same order in float32, so both give the same candidates, to the bit.
+Both do the same additions in the same order and precision, so both give the same candidates, to the bit.
 """
 
 import functools
@@ -16,6 +16,7 @@ import numpy.typing as npt
 from lnetstat import compiled
 
 Floats = npt.NDArray[np.float32]
+Doubles = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 HALF = np.float32(0.5)  # of a sample: a box with less weight than that holds nothing
 BATCH_CELLS = 4096  # that the seven arrays of a batch stay in a core's cache
@@ -25,6 +26,29 @@ BATCH_CELLS = 4096  # that the seven arrays of a batch stay in a core's cache
 def search_periods() -> Callable[..., None]:
     """Return `_search_periods` compiled. The first call on a machine compiles for some seconds; later ones find it on disk."""
     return compiled.kept("search", [__file__], _compiled)
+
+
+@functools.cache
+def phase_sums() -> Callable[..., None]:
+    """Return `_phase_sums` compiled, as `search_periods` does."""
+    return compiled.kept("search", [__file__], _compiled_phase_sums)
+
+
+def _compiled_phase_sums(folder: Path | None) -> Callable[..., None]:
+    outermost = compiled.outermost(types.FunctionType(_phase_sums.__code__, {"__name__": __name__}, _phase_sums.__name__), folder)
+    one = np.ones(1)
+    outermost(one, one, one, 1.0, one.copy(), one.copy())
+    return outermost
+
+
+def _phase_sums(time_s: Doubles, weight: Doubles, weighted: Doubles, period_s: float, to_weight: Doubles, to_weighted: Doubles) -> None:
+    """Add what falls into each of equal bins of the period, in the order of time. `time_s` counts from the record's begin, not below 0."""
+    bins = to_weight.size
+    for i in range(time_s.size):
+        cycles = time_s[i] / period_s
+        at = min(int((cycles - int(cycles)) * bins), bins - 1)
+        to_weight[at] += weight[i]
+        to_weighted[at] += weighted[i]
 
 
 def _compiled(folder: Path | None) -> Callable[..., None]:
@@ -39,9 +63,7 @@ def _compiled(folder: Path | None) -> Callable[..., None]:
     return outermost
 
 
-def _search_periods(
-    weighted: Floats, weight: Floats, first: int, last: int, longest: int, apart: float, found: npt.NDArray[np.float64]
-) -> None:
+def _search_periods(weighted: Floats, weight: Floats, first: int, last: int, longest: int, apart: float, found: Doubles) -> None:
     """Fold at every period of first..last cells and fill found[period - first, rank] = (S/N squared, width in cells, row).
 
     `longest`: the widest box in cells. Rows nearer than 3 widths, or `apart` of the period, to a better one are its shifted copies.
@@ -162,7 +184,7 @@ def _take_better(boxes: Floats, period: int, batch: int, of_width: int, value: F
             width[row] = of_width
 
 
-def _pick(best: Floats, width: Integers, apart: float, found: npt.NDArray[np.float64]) -> None:
+def _pick(best: Floats, width: Integers, apart: float, found: Doubles) -> None:
     """Take the best rows in turn; each hides its neighbours, which are shifted copies of it. `best` is used up."""
     for rank in range(found.shape[0]):
         row = int(np.argmax(best))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from lnetstat.analysis.folding import LONGEST_DIP_S, Candidate, period_range
+from lnetstat.analysis.folding import LONGEST_DIP_S, Candidate, period_range, phase_sums
 from lnetstat.analysis.normalise import Normalised
 from lnetstat.analysis.results import FloatArray
 
@@ -87,9 +87,7 @@ def _fit_at(samples: tuple[FloatArray, FloatArray, FloatArray], period_s: float,
     time_s, weight, weighted = samples
     bin_s = max(min(widths[-1], 8.0, *widths) / 3, dt_s / 6, period_s / 3000)
     bins = max(8, round(period_s / bin_s))
-    index = ((time_s / period_s) % 1.0 * bins).astype(np.int64)
-    np.minimum(index, bins - 1, out=index)
-    w, a = np.bincount(index, weight, bins), np.bincount(index, weighted, bins)
+    w, a = phase_sums(time_s, (weight, weighted), period_s, bins)
     total_w, total_a = w.sum(), a.sum()
     sums_w, sums_a = np.concatenate(([0.0], np.cumsum(np.tile(w, 2)))), np.concatenate(([0.0], np.cumsum(np.tile(a, 2))))
     best = Box(period_s, 0.0, widths[0], -math.inf)
