@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+from lnetstat.analysis.finding_kinds import KINDS
 from lnetstat.analysis.results import SCHEMA_VERSION, Analysis, DeadTime
 from lnetstat.model import Finding
 
@@ -62,9 +63,19 @@ _DEAD_TIME: dict[str, Any] = {
         "reason": _TEXT,
         "recurrent": _FLAG,
         "depth_resolved": _FLAG,
+        "epoch_hypothesis_s": _MAYBE,
+        "epoch_phase_s": _MAYBE,
+        "ping_z": _MAYBE,
+        "chance": _MAYBE,
         "gap_cv": _MAYBE,
+        "drift_ms_per_cycle": _MAYBE,
+        "present_s": {"type": ["array", "null"], "items": _NUMBER, "minItems": 2, "maxItems": 2},
+        "phase_jumps": _INTERVALS,
+        "ping_lag_s": _MAYBE,
+        "ping_dose": _MAYBE,
+        "pings_inside": _MAYBE,
     },
-    "required": [*_ANSWER, "verdict", "reason"],
+    "required": [*_ANSWER, *_MORE],
 }
 
 SCHEMA: dict[str, Any] = {
@@ -100,25 +111,7 @@ SCHEMA: dict[str, Any] = {
             "items": {
                 "type": "object",
                 "properties": {
-                    "kind": {
-                        "enum": [
-                            "dead_time",
-                            "ping_burst",
-                            "oversubscribed_peers",
-                            "oversubscribed_nis",
-                            "oversubscribed_buffers",
-                            "oversubscribed_rtr_credits",
-                            "first_exhausted",
-                            "peer_down",
-                            "route_down",
-                            "ni_unhealthy",
-                            "drops",
-                            "odd_one_out",
-                            "data_gap",
-                            "traffic_stopped",
-                            "cannot_tell",
-                        ]
-                    },
+                    "kind": {"enum": list(KINDS)},
                     "severity": {"enum": ["info", "warning", "critical"]},
                     "subject": _TEXT,
                     "begin_ns": {"type": "integer"},
@@ -130,6 +123,13 @@ SCHEMA: dict[str, Any] = {
                 },
                 "required": ["kind", "severity", "subject", "begin_ns", "end_ns", "evidence", "message", "advice", "reference"],
                 "additionalProperties": False,
+                "allOf": [
+                    {
+                        "if": {"properties": {"kind": {"const": name}}},
+                        "then": {"properties": {"evidence": kind.evidence_schema()}},
+                    }
+                    for name, kind in KINDS.items()
+                ],
             },
         },
         "data_quality": {
