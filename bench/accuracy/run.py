@@ -74,6 +74,7 @@ def answer_all(given: tuple[Case, tuple[str, ...], str]) -> tuple[dict[str, Any]
 
 def run_set(cases: Iterator[Case], names: tuple[str, ...], jobs: int, cap: float, ftio: str | None) -> tuple[list[dict[str, Any]], Answers]:
     """Truths and answers of every case, worked on by `jobs` processes."""
+    warm_up(cap)  # what fails at all fails here; a pool would start anew for ever
     truths, answers = [], {name: [] for name in names}  # type: tuple[list[dict[str, Any]], Answers]
     with tempfile.TemporaryDirectory() as folder, multiprocessing.get_context("spawn").Pool(jobs, warm_up, (cap,)) as pool:
         tasks = ((case, names, folder if ftio else "") for case in cases)
