@@ -24,7 +24,7 @@ from lnetstat.analysis.wording import Clock, clock_of
 from lnetstat.frames import Frames
 from lnetstat.model import Finding
 from lnetstat.workers import Crew, Done, crew_of, in_order
-from lnetstat.workers.spool import Kept, Spool
+from lnetstat.workers.spool import Kept, Spool, open_spool
 
 CREDIT_TABLES = ("peers", "nis", "buffers", "lnet_stats", "cpu")
 MOST_DRAWN_HOSTS = 16  # hosts whose credits are handed on for drawing, worst first: more panels nobody looks at
@@ -94,6 +94,89 @@ def part_of(host: str, frames: Frames) -> HostPart:
             {name: frames.tables[name] for name in CREDIT_TABLES if name in frames.tables}, frames.facts.iloc[:0], frames.states.iloc[:0]
         ),
     )
+
+
+class Chunk(NamedTuple):
+    """Some hosts to read at once. `paths`: where they are recorded; `hosts`: which of those there, None for all."""
+
+    paths: tuple[str, ...]
+    hosts: tuple[str, ...] | None
+
+
+class Read(NamedTuple):
+    """What was read: frames without a line where there was nothing. `failed`: what could not be read; `notes`: what else is to be told."""
+
+    frames: Frames | None
+    failed: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+class Outcome(NamedTuple):
+    """The analysis of what could be read, None where that is nothing, and what is to be told."""
+
+    analysis: Analysis | None
+    failed: list[str]
+    notes: list[str]
+
+
+class _Reduced(NamedTuple):
+    parts: list[HostPart]
+    failed: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def analyze_recordings(
+    chunks: Sequence[Chunk], read: Callable[[Chunk], Read], crew: Crew | None = None, *, tell: Tell | None = None
+) -> Outcome:
+    """Read and analyze many hosts, chunk by chunk: what `run.analyze` gives for all of them, in the memory that one chunk takes.
+
+    `read` is called by the crew and must be picklable. Chunks that turn out to hold the same host are read again, as one.
+    """
+    say = tell or (lambda share, words: None)
+    with contextlib.ExitStack() as stack:
+        crew = crew or stack.enter_context(crew_of())
+        kept = stack.enter_context(open_spool())
+        found: dict[Chunk, _Reduced] = {}
+        waiting = list(chunks)
+        while waiting:
+            with contextlib.closing(crew.work(_reduced, ((read, chunk) for chunk in waiting))) as done:
+                for count, (place, each) in enumerate(done, 1):
+                    parts = [part._replace(credits=kept.put(part.credits)) for part in each.parts if isinstance(part.credits, bytes)]
+                    found[waiting[place]] = each._replace(parts=parts)
+                    say(count / len(waiting), f"read {count} of {len(waiting)} parts")
+            waiting = _merged(found)
+        order = [found[chunk] for chunk in sorted(found, key=lambda chunk: (chunk.paths, chunk.hosts or ()))]
+        failed = list(dict.fromkeys(line for each in order for line in each.failed))
+        notes = list(dict.fromkeys(line for each in order for line in each.notes))
+        parts = [part for each in order for part in each.parts]
+        return Outcome(whole(parts, crew, spool=kept, tell=tell) if parts else None, failed, notes)
+
+
+def _reduced(task: tuple[Callable[[Chunk], Read], Chunk]) -> _Reduced:
+    read, chunk = task
+    found = read(chunk)
+    parts = [] if found.frames is None else [packed(part_of(host, own)) for host, own in by_host(found.frames)]
+    return _Reduced(parts, found.failed, found.notes)
+
+
+def _merged(found: dict[Chunk, _Reduced]) -> list[Chunk]:
+    """Take out the chunks that hold a host that another one holds too; return what is to be read in their place."""
+    together: list[tuple[set[str], list[Chunk]]] = []
+    for chunk, each in found.items():
+        hosts, chunks = {part.host for part in each.parts}, [chunk]
+        for other in [other for other in together if other[0] & hosts]:
+            together.remove(other)
+            hosts, chunks = hosts | other[0], other[1] + chunks
+        together.append((hosts, chunks))
+    again = []
+    for _, chunks in together:
+        if len(chunks) > 1:
+            for chunk in chunks:
+                del found[chunk]
+            paths = tuple(dict.fromkeys(path for chunk in chunks for path in chunk.paths))
+            every = None if any(chunk.hosts is None for chunk in chunks) else tuple(sorted({h for c in chunks for h in c.hosts or ()}))
+            again.append(Chunk(paths, every))
+    return again
 
 
 def packed(part: HostPart) -> HostPart:

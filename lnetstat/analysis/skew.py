@@ -19,6 +19,7 @@ MOST_SKEW_S = 300.0  # the longest period that is searched for; clocks that are 
 LEAST_Z = 10.0  # of 600 lags and 1,000 hosts chance reaches 5; floods that coincide stand at 20 and more
 AS_HIGH = 0.7  # of the highest: peaks of a periodic flood differ by the cycles beyond the overlap, at most a quarter, and by noise
 LEAST_SAMPLES = 60
+MOST_EMPTY = 10  # times as long as the longest record: records that lie so far apart have nothing in common
 BLOCKS = 8  # of the record, for the scatter of the lag: fewer give no scatter, more hold no flood
 SIGMAS = 3.0
 
@@ -53,7 +54,7 @@ def clocks_of(tracks: Sequence[Track]) -> Clocks:
     begin = min(float(track.rates.time_s[0]) for track in used)
     cells = int((max(float(track.rates.time_s[-1]) for track in used) - begin) / dt) + 1
     reach = min(round(MOST_SKEW_S / dt), cells // 4)
-    if reach < 5:
+    if reach < 5 or cells > MOST_EMPTY * max(track.rates.rate.size for track in used):
         return Clocks({})
     grids = [{host: _grid(track, begin, dt, cells) for host, track in kind.items()} for kind in kinds]
     found: dict[str, Clock] = {}

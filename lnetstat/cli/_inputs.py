@@ -4,6 +4,7 @@ import contextlib
 import math
 import os
 import shutil
+import stat
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -16,7 +17,7 @@ import pandas as pd
 from lnetstat import series
 from lnetstat.analysis import Analysis, analyze, analyze_series, joined, within
 from lnetstat.cli._options import Interval
-from lnetstat.cli._recordings import frames_of, refuse_folder_of_recordings, tell
+from lnetstat.cli._recordings import analysis_of, refuse_folder_of_recordings, tell
 from lnetstat.cli._times import Moment, MomentType, window_ns
 from lnetstat.errors import LnetstatError, SourceError
 from lnetstat.frames import Frames
@@ -67,12 +68,14 @@ def analyzed(
     credits_max: int | None,
     zone: str,
     time_unit: str,
+    processes: int | None = None,
+    scheduler: str | None = None,
 ) -> tuple[Analysis | None, bool]:
     """Read all paths as one and analyze them. Return the analysis, None where nothing could be read, and whether all could be read."""
     failed: list[str] = []
     analysis = None
     with contextlib.ExitStack() as stack:
-        files = [_stdin_as_file(stack) if path == "-" else path for path in paths]
+        files = [_as_file(stack, path) for path in paths]
         given = [path for path in files if series.is_series(path)]
         dumped = [path for path in files if is_parquet_folder(path)]
         if (given and len(given) < len(files)) or (dumped and len(dumped) < len(files)):
@@ -93,20 +96,27 @@ def analyzed(
                 analysis = analyze(frames)
         else:
             refuse_folder_of_recordings(files)
-            frames = frames_of(files, begin, end, host, failed)
-            if frames is not None:
-                analysis = analyze(frames)
+            analysis = analysis_of(files, begin, end, host, failed, processes=processes, scheduler=scheduler)
     tell(failed)
     return analysis, not failed
 
 
-def _stdin_as_file(stack: contextlib.ExitStack) -> str:
-    """Keep standard input in a file for as long as `stack` lives: what it is (CSV, tar, text) is told by looking into it twice."""
+def _as_file(stack: contextlib.ExitStack, path: str) -> str:
+    """Keep standard input (-) or a pipe in a file for as long as `stack` lives: what it is (CSV, tar, text) is told by looking in twice."""
+    if path != "-" and not _is_pipe(path):
+        return path
     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="lnetstat-"))
-    path = os.path.join(folder, "stdin")
-    with open(path, "wb") as file:
-        shutil.copyfileobj(sys.stdin.buffer, file)
-    return path
+    copy = os.path.join(folder, "stdin" if path == "-" else "pipe")
+    with open(copy, "wb") as file, contextlib.nullcontext(sys.stdin.buffer) if path == "-" else open(path, "rb") as source:
+        shutil.copyfileobj(source, file)
+    return copy
+
+
+def _is_pipe(path: str) -> bool:
+    try:
+        return stat.S_ISFIFO(os.stat(path).st_mode)
+    except (OSError, ValueError):
+        return False
 
 
 def _series(

@@ -1,50 +1,173 @@
 """Recordings and archives as `analyze`, `report` and their like read them: one or many, as one."""
 
+import functools
 import glob
+import itertools
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import click
 
-from lnetstat.analysis import joined, within
+from lnetstat.analysis import Analysis, analyze, joined, within
+from lnetstat.analysis.many import Chunk, Read, analyze_recordings
+from lnetstat.cli._scenario import Bar, processes_here
 from lnetstat.cli._times import Moment, window_ns
 from lnetstat.errors import LnetstatError, SourceError
 from lnetstat.frames import Frames, load
+from lnetstat.model import Source
 from lnetstat.recording import Recording, is_recording
 from lnetstat.sources import open_source
 from lnetstat.words import iso, printable
+from lnetstat.workers import crew_of
 
 TABLES = ("peers", "nis", "buffers", "lnet_stats", "routes", "counters", "tunables", "lnetctl_net", "cpu")
+ROWS_AT_ONCE = 1_000_000  # of `peers`, some 100 bytes each: what a process holds of the hosts it reads at once
+MOST_HOSTS_AT_ONCE = 32
+NOTHING = "{}: no snapshots of LNet or Lustre files: expected a recording, an archive, or a CSV file"
+BYTES_A_PROCESS = 2_000_000  # of recordings: with less than that to do, a process takes longer to start than to work
+
+
+class Window(NamedTuple):
+    """What is read of recordings and archives: begin_ns <= time_ns < end_ns, and the host, or its name where an archive does not tell."""
+
+    begin_ns: int | None
+    end_ns: int | None
+    host: str | None
+
+
+def analysis_of(
+    paths: Sequence[str],
+    begin: Moment | None,
+    end: Moment | None,
+    host: str | None,
+    failed: list[str],
+    *,
+    processes: int | None = None,
+    scheduler: str | None = None,
+) -> Analysis | None:
+    """Analyze recordings and archives as one, host by host. What cannot be read is told in `failed`; None where that is everything.
+
+    `processes`: None is as many as are worth it. `scheduler`: address of a Dask scheduler whose workers see the same files.
+    """
+    paths = [os.path.abspath(path) for path in paths] if scheduler else list(paths)
+    chunks, last_ns = _chunks(paths, host, failed, processes or processes_here(None))
+    if not chunks:
+        return None
+    if any(moment is not None and moment.before_end for moment in (begin, end)) and any(chunk.hosts is None for chunk in chunks):
+        frames = frames_of(paths, begin, end, host, failed)  # when archives end is known only when they are read
+        return None if frames is None else analyze(frames)
+    read = functools.partial(read_chunk, window=Window(*window_ns(begin, end, last_ns), host))
+    with Bar() as bar, crew_of(processes=processes or _worth_it(paths, len(chunks)), scheduler=scheduler) as crew:
+        found = analyze_recordings(chunks, read, crew, tell=bar.show)
+    tell(found.notes)
+    failed += found.failed
+    if found.analysis is None and not failed:
+        if begin or end:
+            raise SourceError(f"{paths[0]}: no samples between --begin and --end{_ending(last_ns)}")
+        failed.append(NOTHING.format(paths[0]))
+    return found.analysis
+
+
+def _ending(last_ns: int | None) -> str:
+    return "" if last_ns is None else f": the data end at {iso(last_ns)}"
+
+
+def _worth_it(paths: Sequence[str], chunks: int) -> int:
+    """Return how many processes to use where nobody said."""
+    size = sum(os.path.getsize(file) for path in paths for file in glob.glob(os.path.join(glob.escape(path), "*")) or [path])
+    return max(1, min(processes_here(None), chunks, size // BYTES_A_PROCESS))
+
+
+def _chunks(paths: Sequence[str], host: str | None, failed: list[str], workers: int) -> tuple[list[Chunk], int | None]:
+    """Return what to read at once, and when the recordings among it end. An archive is one chunk: only reading tells its hosts."""
+    recorded: dict[str, list[str]] = {}
+    sizes: dict[str, float] = {}
+    chunks, last_ns = [], None
+    for path in paths:
+        try:
+            if not is_recording(path):
+                chunks.append(Chunk((path,), None))
+                continue
+            recording = Recording(path)
+            if host and host not in recording.hosts:
+                raise SourceError(f"{path}: no host {host}: it holds {', '.join(recording.hosts) or 'nothing yet'}")
+            if not recording.hosts:
+                chunks.append(Chunk((path,), None))  # reading it tells why
+            for each in (host,) if host else recording.hosts:
+                recorded.setdefault(each, []).append(path)
+                sizes[each] = sizes.get(each, 0.0) + _rows(recording, each)
+            last_ns = max(last_ns or 0, recording.end_ns or 0)
+        except LnetstatError as error:
+            failed.append(str(error))
+    at_most = max(1, min(MOST_HOSTS_AT_ONCE, -(-len(recorded) // workers)))
+    groups: list[tuple[tuple[str, ...], list[str]]] = []
+    rows = 0.0
+    for each in sorted(recorded, key=lambda name: (recorded[name], name)):
+        rows += sizes[each]
+        if not groups or groups[-1][0] != tuple(recorded[each]) or len(groups[-1][1]) >= at_most or rows > ROWS_AT_ONCE:
+            groups.append((tuple(recorded[each]), []))
+            rows = sizes[each]
+        groups[-1][1].append(each)
+    return chunks + [Chunk(where, tuple(hosts)) for where, hosts in groups], last_ns
+
+
+def _rows(recording: Recording, host: str) -> float:
+    """Return about how many rows of `peers` a host has in all, from its first two samples."""
+    first = list(itertools.islice(recording.changes(names=("peers",), hosts=(host,)), 2))
+    if len(first) < 2 or recording.end_ns is None:
+        return 0.0
+    begin_ns, next_ns = (change.snapshot.time_ns for change in first)
+    return len(first[0].lines) * (recording.end_ns - begin_ns) / max(1, next_ns - begin_ns)
+
+
+def read_chunk(chunk: Chunk, window: Window) -> Read:
+    """Read some hosts, in whatever process."""
+    parts: list[Frames] = []
+    failed: list[str] = []
+    notes: list[str] = []
+    for path in chunk.paths:
+        try:
+            source = open_source(path, host=window.host)
+            hosts = chunk.hosts or ((window.host,) if window.host else None)
+            parts.append(_loaded(path, source, hosts, window.begin_ns, window.end_ns, failed, notes))
+        except LnetstatError as error:
+            failed.append(str(error))
+    parts = [part for part in parts if not part.states.empty]
+    return Read(joined(parts) if parts else None, tuple(failed), tuple(notes))
+
+
+def _loaded(
+    path: str,
+    source: Source,
+    hosts: Sequence[str] | None,
+    begin_ns: int | None,
+    end_ns: int | None,
+    failed: list[str],
+    notes: list[str],
+) -> Frames:
+    part = load(source, tables=TABLES, hosts=hosts, begin_ns=begin_ns, end_ns=end_ns)
+    if len(part.states) and (part.states["state"] == "failed").all():
+        raise SourceError(f"{path}: nothing in it could be read as a file of LNet or Lustre")
+    failed += _unread(path, part)
+    failed += [str(problem) for problem in getattr(source, "problems", ())]
+    notes += [str(note) for note in getattr(source, "notes", ())]
+    return part
 
 
 def frames_of(paths: Sequence[str], begin: Moment | None, end: Moment | None, host: str | None, failed: list[str]) -> Frames | None:
     """Load recordings and archives as one. What cannot be read is told in `failed`."""
-    parts: list[Frames] = []
-    for path in paths:
-        try:
-            source = open_source(path, host=host)
-            if host and isinstance(source, Recording) and host not in source.hosts:
-                raise SourceError(f"{path}: no host {host}: it holds {', '.join(source.hosts) or 'nothing yet'}")
-            part = load(source, tables=TABLES, hosts=[host] if host else None)
-            if len(part.states) and (part.states["state"] == "failed").all():
-                raise SourceError(f"{path}: nothing in it could be read as a file of LNet or Lustre")
-            parts.append(part)
-            failed += _unread(path, part)
-            failed += [str(problem) for problem in getattr(source, "problems", ())]
-            tell([str(note) for note in getattr(source, "notes", ())])
-        except LnetstatError as error:
-            failed.append(str(error))
-    parts = [part for part in parts if not part.states.empty]
-    if not parts:
+    whole = read_chunk(Chunk(tuple(paths), None), Window(None, None, host))
+    failed += whole.failed
+    tell(whole.notes)
+    if whole.frames is None:
         if not failed:
-            failed.append(f"{paths[0]}: no snapshots of LNet or Lustre files: expected a recording, an archive, or a CSV file")
+            failed.append(NOTHING.format(paths[0]))
         return None
-    frames = joined(parts)
-    last_ns = int(frames.states["time_ns"].max())
-    begin_ns, end_ns = window_ns(begin, end, last_ns)
-    frames = within(frames, begin_ns, end_ns)
+    last_ns = int(whole.frames.states["time_ns"].max())
+    frames = within(whole.frames, *window_ns(begin, end, last_ns))
     if frames.states.empty:
-        raise SourceError(f"{paths[0]}: no samples between --begin and --end: the data end at {iso(last_ns)}")
+        raise SourceError(f"{paths[0]}: no samples between --begin and --end{_ending(last_ns)}")
     return frames
 
 
@@ -66,7 +189,7 @@ def refuse_folder_of_recordings(paths: Sequence[str]) -> None:
                 raise SourceError(f"{path}: holds {len(found)} recordings: name those to read, as in {found[0]}")
 
 
-def tell(lines: list[str]) -> None:
+def tell(lines: Iterable[str]) -> None:
     """Say on standard error what could not be read."""
     for line in lines:
         click.echo(f"lnetstat: {printable(line)}", err=True)

@@ -32,7 +32,7 @@ class Spool:
 
 
 @contextlib.contextmanager
-def spool() -> Iterator[Spool]:
+def open_spool() -> Iterator[Spool]:
     """A spool for the block."""
     with tempfile.TemporaryFile(prefix="lnetstat-") as file:
         yield Spool(file)
