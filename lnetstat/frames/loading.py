@@ -56,6 +56,13 @@ def load(
     return builder.finish()
 
 
+def from_changes(changes: Iterable[Change], *, tables: Collection[str] | None = None) -> Frames:
+    """Return the frames of a stretch of a recording, as a follower reads it. `tables`: names of the tables wanted; None is all."""
+    builder = _Builder(tables)
+    _load_recording(builder, changes)
+    return builder.finish()
+
+
 class _Part(NamedTuple):
     """One sample, its rows turned into columns."""
 

@@ -29,15 +29,17 @@ def open_segment(path: str) -> BinaryIO:
     return open(path, "rb")
 
 
-def frames(file: BinaryIO, name: str, report: Report, *, may_be_torn: bool) -> Iterator[Frame]:
+def frames(file: BinaryIO, name: str, report: Report, *, may_be_torn: bool, begin_at: int = 0) -> Iterator[Frame]:
     """Yield the frames of an open segment, bodies unread, until its end or a frame that is not whole yet.
+
+    `begin_at`: the byte to begin at, the end of a frame that was read before; 0 is the start of the segment.
 
     `may_be_torn`: a last frame that is not whole is no damage: it is being written, or a killed writer left it. In a segment that others
     follow it is told: nothing else would say that ticks are lost. Damaged bytes are told to `report`, once each, and passed over up to the
     next frame's marker. Raises RecordingError where a newer version wrote the segment.
     """
     size = os.fstat(file.fileno()).st_size
-    at = _start(file, name, size, report, may_be_torn=may_be_torn)
+    at = begin_at or _start(file, name, size, report, may_be_torn=may_be_torn)
     while at < size:
         frame = _frame_at(file, at, size)
         if frame is None:
