@@ -1,8 +1,8 @@
-# Words: demo test lint bench validate docs fuzz clean. Each makes the environment .venv by itself.
+# Words: demo test lint bench bench-accuracy validate docs fuzz clean. Each makes the environment .venv by itself.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN    := .venv/bin
 
-.PHONY: demo test lint bench validate docs fuzz clean
+.PHONY: demo test lint bench bench-accuracy validate docs fuzz clean
 
 demo: .venv/ready-demo
 	$(BIN)/python -m lnetstat.demo
@@ -19,6 +19,10 @@ lint: .venv/ready
 bench: .venv/ready
 	$(BIN)/python bench/run.py
 
+# Writes the tables of docs/analysis.md: some twenty minutes. FTIO=PYTHON, one that has ftio-hpc, adds FTIO.
+bench-accuracy: .venv/ready
+	$(BIN)/python bench/accuracy/run.py $(if $(FTIO),--ftio $(FTIO))
+
 # Simulates every preset and writes docs/simulator-validation.md: some ten minutes.
 validate: .venv/ready
 	$(BIN)/python bench/validate.py
@@ -29,6 +33,7 @@ fuzz: .venv/ready
 docs: .venv/ready
 	$(BIN)/python -m lnetstat tables --markdown > docs/columns.md
 	$(BIN)/python -m lnetstat.simulator.keys_page > docs/simulator-keys.md
+	$(BIN)/python -m lnetstat.analysis.findings_page > docs/findings.md
 
 # Only what the demo needs: no test tools.
 .venv/ready-demo: setup.cfg pyproject.toml | .venv/bin/python
