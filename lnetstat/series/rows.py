@@ -13,6 +13,7 @@ COLUMNS = (*NUMBERS, "source")
 LATEST_S = 9e9  # year 2255, the end of 64-bit nanoseconds: larger numbers are milliseconds or nanoseconds
 LONGEST_S = 3.2e8  # ten years: a stamp further from the middle one than this is a slip
 MOST_CREDITS = 1e15  # larger ones fit no integer
+FEW_STEPS_BACK = 0.01  # of the rows: a clock that was set back; more are rows in no order, each with a stamp of its own
 LARGEST = 1e30  # no rate, counter or credit is larger, and sums of squares stay far from the end of float64
 
 
@@ -67,6 +68,7 @@ def without(table: pd.DataFrame, faults: dict[int, str]) -> tuple[pd.DataFrame, 
 def finished(path: str, table: pd.DataFrame, left_out: list[Skipped | None], *, place: str = "line") -> pd.DataFrame:
     """Return the table with rows counted from 0 and what was skipped told in `attrs["problems"]`: one line of text or none.
 
+    Where times overlap so that no order of the rows is right, `attrs["cannot_tell"]` says why.
     `place`: what the index counts, as a file's reader calls it. Raises SourceError where no row is good.
     """
     found = [each for each in left_out if each is not None]
@@ -81,9 +83,33 @@ def finished(path: str, table: pd.DataFrame, left_out: list[Skipped | None], *, 
         total = skipped + len(table)
         rest = f"{skipped:,} of {total:,} rows like this or otherwise bad were skipped"
         problems = [f"{path}: {place} {first.line}: {first.why}; {rest}"]
+    overlap = "" if table.empty else _overlap(table, place)
     table = table.reset_index(drop=True)
     table.attrs["problems"] = problems
+    if overlap:
+        table.attrs["cannot_tell"] = overlap
     return table
+
+
+def _overlap(table: pd.DataFrame, place: str) -> str:
+    """Return why nobody can tell where the times step back and run through the same stretch again; empty where they do not.
+
+    Rows in another order, or pieces of a record in the wrong order, are only sorted: their stretches do not lie over each other.
+    """
+    for _, rows in table.groupby("source", sort=False) if "source" in table else [("", table)]:
+        time = rows["time"].to_numpy(np.float64)
+        back = np.flatnonzero(np.diff(time) < 0) + 1
+        if not 0 < back.size <= FEW_STEPS_BACK * time.size:
+            continue
+        stretch = np.searchsorted(back, np.arange(time.size), side="right")
+        changes = int(np.count_nonzero(np.diff(stretch[np.argsort(time, kind="stable")])))
+        if changes > 10 * (back.size + 1):  # pieces that only touch at their ends change once or twice each
+            line = int(rows.index[back[0]])
+            return (
+                f"times step back at {place} {line} and run through the same stretch again: a clock that was set back, or two series "
+                "in one: tell them apart by a column source, or cut the file there"
+            )
+    return ""
 
 
 def _again(table: pd.DataFrame) -> "pd.Series[bool]":

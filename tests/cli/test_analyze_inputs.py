@@ -2,6 +2,7 @@
 
 import http.server
 import json
+import os
 import threading
 
 import jsonschema
@@ -249,3 +250,14 @@ def test_any_bytes_are_read_or_told(tmp_path, data, base):
     path.write_bytes(bytes(text))
     table = read_or_told(str(path))
     assert table is None or np.isfinite(table["time"]).all()
+
+
+def test_a_pipe_is_read_like_a_file(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    text = "time,value\n" + "".join(f"{BEGIN + at},{1e9 * (0.3 if at % 20 < 2 else 1.0):.0f}\n" for at in range(600))
+    writer = threading.Thread(target=pipe.write_text, args=(text,))
+    writer.start()
+    document = json.loads(run(str(pipe), "--json").stdout)
+    writer.join()
+    assert document["data_quality"]["hosts"][0]["samples"] == 600

@@ -8,26 +8,20 @@ from lnetstat import series
 from lnetstat.errors import LnetstatError
 
 
-def written(folder, data, name="a.csv"):
-    path = folder / name
-    path.write_bytes(data if isinstance(data, bytes) else data.encode())
-    return str(path)
-
-
-def test_columns_come_back_as_numbers_and_empty_cells_as_missing(tmp_path):
-    table = series.load(written(tmp_path, "time,value,ping_rate,source,comment\n1.5,10,,a,x\n2.5,-3,4,b,y\n"))
+def test_columns_come_back_as_numbers_and_empty_cells_as_missing(written):
+    table = series.load(written("time,value,ping_rate,source,comment\n1.5,10,,a,x\n2.5,-3,4,b,y\n"))
     assert list(table) == ["time", "value", "ping_rate", "source"]
     assert table["value"].tolist() == [10, -3]
     assert table["ping_rate"].isna().tolist() == [True, False]
 
 
 @pytest.mark.parametrize("text", ["time,value\r\n1,2\r\n3,4\r\n", "time, value\n1, 2\n3, 4", "\ufefftime,value\n1,2\n3,4\n"])
-def test_other_line_ends_spaces_and_marks_are_fine(tmp_path, text):
-    assert series.load(written(tmp_path, text))["value"].tolist() == [2, 4]
+def test_other_line_ends_spaces_and_marks_are_fine(written, text):
+    assert series.load(written(text))["value"].tolist() == [2, 4]
 
 
-def test_gzip_is_read_whatever_the_name(tmp_path):
-    assert len(series.load(written(tmp_path, gzip.compress(b"time,value\n1,2\n"), "x.csv"))) == 1
+def test_gzip_is_read_whatever_the_name(written):
+    assert len(series.load(written(gzip.compress(b"time,value\n1,2\n"), "x.csv"))) == 1
 
 
 @pytest.mark.parametrize(
@@ -46,8 +40,8 @@ def test_gzip_is_read_whatever_the_name(tmp_path):
         (gzip.compress(b"time,value\n1,2\n")[:-9], "damaged gzip"),
     ],
 )
-def test_bad_files_are_told_in_one_line(tmp_path, data, told):
-    path = written(tmp_path, data)
+def test_bad_files_are_told_in_one_line(written, data, told):
+    path = written(data)
     with pytest.raises(LnetstatError) as caught:
         series.load(path)
     message = str(caught.value)
@@ -74,8 +68,8 @@ def test_bad_files_are_told_in_one_line(tmp_path, data, told):
         ("1,2\n\n,5\n4,4\n", 2, "line 4: no time"),
     ],
 )
-def test_bad_rows_are_skipped_and_told_in_one_line(tmp_path, body, kept, told):
-    path = written(tmp_path, "time,value\n" + body)
+def test_bad_rows_are_skipped_and_told_in_one_line(written, body, kept, told):
+    path = written("time,value\n" + body)
     table = series.load(path)
     (problem,) = table.attrs["problems"]
     assert told in problem
@@ -85,18 +79,18 @@ def test_bad_rows_are_skipped_and_told_in_one_line(tmp_path, body, kept, told):
     assert table.index.tolist() == list(range(kept))
 
 
-def test_credits_that_fit_no_integer_are_skipped(tmp_path):
-    (problem,) = series.load(written(tmp_path, "time,value,tx\n1,2,8\n2,3,1e25\n")).attrs["problems"]
+def test_credits_that_fit_no_integer_are_skipped(written):
+    (problem,) = series.load(written("time,value,tx\n1,2,8\n2,3,1e25\n")).attrs["problems"]
     assert "line 3: tx is 1e+25" in problem
 
 
-def test_good_files_have_no_problems_and_sources_may_share_a_time(tmp_path):
-    assert series.load(written(tmp_path, "time,value,source\n1,2,a\n1,,b\n2,2,a\n2,3,b\n")).attrs["problems"] == []
+def test_good_files_have_no_problems_and_sources_may_share_a_time(written):
+    assert series.load(written("time,value,source\n1,2,a\n1,,b\n2,2,a\n2,3,b\n")).attrs["problems"] == []
 
 
-def test_a_file_without_a_good_row_is_an_error(tmp_path):
+def test_a_file_without_a_good_row_is_an_error(written):
     with pytest.raises(LnetstatError, match=r"line 2: value is 'x': expected a number"):
-        series.load(written(tmp_path, "time,value\n1,x\n2\n"))
+        series.load(written("time,value\n1,x\n2\n"))
 
 
 def test_a_missing_file_is_told(tmp_path):
@@ -104,8 +98,24 @@ def test_a_missing_file_is_told(tmp_path):
         series.load(str(tmp_path / "none.csv"))
 
 
-def test_a_series_is_known_by_name_or_first_line(tmp_path):
+def test_a_series_is_known_by_name_or_first_line(tmp_path, written):
     assert series.is_series("x.csv.gz")
-    assert series.is_series(written(tmp_path, "time,value\n1,2\n", "series"))
-    assert not series.is_series(written(tmp_path, "nid refs state\n", "peers"))
+    assert series.is_series(written("time,value\n1,2\n", "series"))
+    assert not series.is_series(written("nid refs state\n", "peers"))
     assert not series.is_series(str(tmp_path))
+
+
+def rows(times):
+    return "time,value\n" + "".join(f"{time:.2f},1\n" for time in times)
+
+
+def test_rows_in_another_order_are_only_sorted_later(written):
+    newest_first = [1000 - n for n in range(500)]
+    pieces = [*range(500, 1000), *range(500)]
+    for times in (newest_first, pieces):
+        assert "cannot_tell" not in series.load(written(rows(times))).attrs
+
+
+def test_a_clock_that_was_set_back_cannot_tell(written):
+    table = series.load(written(rows([*range(1000), *(500.5 + n for n in range(1000))])))
+    assert "times step back at line 1002 and run through the same stretch again" in table.attrs["cannot_tell"]
