@@ -112,3 +112,15 @@ def test_segments_that_end_before_the_beginning_are_passed_over(tmp_path):
 def test_no_recording_is_an_error(tmp_path):
     with pytest.raises(RecordingError, match="no recording"):
         Follower(str(tmp_path))
+
+
+def test_a_recording_begun_anew_under_the_same_number_is_read_from_its_start(tmp_path):
+    with RecordingWriter(str(tmp_path)) as writer:
+        for number in range(20):
+            writer.write(tick(number))
+    follower = Follower(str(tmp_path))
+    assert len(texts(follower)) == 20
+    os.unlink(layout.segments(str(tmp_path))[0])
+    with RecordingWriter(str(tmp_path)) as writer:
+        writer.write(tick(100))
+        assert texts(follower) == [("rtr1", "line 100")]
