@@ -17,7 +17,7 @@ from lnetstat.sources import open_source
 
 ROOT = Path(__file__).parents[2]
 CAPTURES = ROOT.parent / "shared" / "captures"
-RECORDINGS = [ROOT / "sample-data" / "recordings" / name for name in ("s7-lustre-pings", "simulated-paper-untuned")]
+RECORDINGS = [ROOT / "sample-data" / "recordings" / name for name in ("simulated-paper-untuned",)]
 CAPTURED = [
     ("s7_lustre_pings_seed_credits", "rtr"),
     ("s9_disruptions", "rtr"),
