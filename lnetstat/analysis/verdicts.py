@@ -79,7 +79,7 @@ def _pings_for(track: Track, tracks: Sequence[Track]) -> Rates | None:
 
 def bursts_of(track: Track) -> list[PingBursts]:
     """Return the phase groups of bursts of a message or ping series."""
-    found, base = pings.bursts_of(track.rates)
+    found, base = pings.bursts_of(track.rates, exact=track.purpose == "pings")
     return [
         PingBursts(
             track.host,
