@@ -152,6 +152,14 @@ def test_addresses_that_are_none_are_one_line_without_the_password(location):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("user", [f"reader:{SECRET}@", f"{SECRET}@", "@"])
+def test_credentials_in_an_address_are_refused_before_anything_is_asked(server, user):
+    server.answer(200, series_of(("x", [1])))
+    with pytest.raises(SourceError, match="would be seen by all users: set LNETSTAT_GRAPHITE_USER"):
+        series.load(f"graphite://{user}127.0.0.1:{server.port}/x")
+    assert server.seen == []
+
+
 def counters(seconds=1200):
     """Bytes routed with dips of 2 s every 25 s, the pings of a server at them, and credits that run out in them."""
     random = np.random.default_rng(5)
