@@ -15,6 +15,7 @@ from lnetstat.cli._scenario import Bar, processes_here
 from lnetstat.cli._times import Moment, window_ns
 from lnetstat.errors import LnetstatError, SourceError
 from lnetstat.frames import Frames, load
+from lnetstat.frames.thinning import load_thinned
 from lnetstat.model import Source
 from lnetstat.recording import Recording, is_recording
 from lnetstat.sources import open_source
@@ -75,7 +76,8 @@ def _ending(last_ns: int | None) -> str:
 
 def _worth_it(paths: Sequence[str], chunks: int) -> int:
     """Return how many processes to use where nobody said."""
-    size = sum(os.path.getsize(file) for path in paths for file in glob.glob(os.path.join(glob.escape(path), "*")) or [path])
+    files = [file for path in paths for file in glob.glob(os.path.join(glob.escape(path), "*")) or [path]]
+    size = sum(os.path.getsize(file) for file in files if os.path.exists(file))
     return max(1, min(processes_here(None), chunks, size // BYTES_A_PROCESS))
 
 
@@ -146,13 +148,25 @@ def _loaded(
     failed: list[str],
     notes: list[str],
 ) -> Frames:
-    part = load(source, tables=TABLES, hosts=hosts, begin_ns=begin_ns, end_ns=end_ns)
+    part = _frames(source, hosts, begin_ns, end_ns, notes)
     if len(part.states) and (part.states["state"] == "failed").all():
         raise SourceError(f"{path}: nothing in it could be read as a file of LNet or Lustre")
     failed += _unread(path, part)
     failed += [str(problem) for problem in getattr(source, "problems", ())]
     notes += [str(note) for note in getattr(source, "notes", ())]
     return part
+
+
+def _frames(source: Source, hosts: Sequence[str] | None, begin_ns: int | None, end_ns: int | None, notes: list[str]) -> Frames:
+    """Load hosts; one that has too many peers to hold at once, thinned."""
+    if not isinstance(source, Recording) or hosts is None or len(hosts) != 1 or _rows(source, hosts[0]) <= ROWS_AT_ONCE:
+        return load(source, tables=TABLES, hosts=hosts, begin_ns=begin_ns, end_ns=end_ns)
+    length_ns = (source.end_ns or 0) - (source.begin_ns or 0)
+    stretch_ns = max(1, round(length_ns * ROWS_AT_ONCE / _rows(source, hosts[0])))
+    thinned = load_thinned(source, hosts[0], tables=TABLES, begin_ns=begin_ns, end_ns=end_ns, stretch_ns=stretch_ns)
+    if thinned.left_out:
+        notes.append(f"{hosts[0]}: {thinned.left_out:,} more peers were down or had their marks reset: not looked at one by one")
+    return thinned.frames
 
 
 def frames_of(paths: Sequence[str], begin: Moment | None, end: Moment | None, host: str | None, failed: list[str]) -> Frames | None:

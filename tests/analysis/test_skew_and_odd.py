@@ -1,0 +1,112 @@
+"""Clocks that differ are found and nothing else is; the host unlike its peers is named and no other."""
+
+import numpy as np
+import pytest
+
+from lnetstat.analysis import odd_one_out, skew
+from lnetstat.analysis.odd_one_out import FIGURES, Counts, odd_among
+from lnetstat.analysis.rates import Rates
+from lnetstat.analysis.signals import Track
+
+BEGIN = 1_700_000_000.0
+
+
+def track(host, load, *, ahead_s=0.0, purpose="throughput", seed=0, dt=1.0):
+    random = np.random.default_rng([seed, sum(map(ord, host))])
+    rate = load * (1 + 0.05 * random.standard_normal(load.size))
+    time = BEGIN + dt * np.arange(load.size) + ahead_s
+    return Track(host, "router", "lnet_stats", "", "route_length", purpose, "bytes/s", Rates(time, rate, np.full(load.size, dt), dt, 0, ()))
+
+
+def floods(seconds, *, period=None, seed=4):
+    """1e9 with dips of 3 s: every `period` seconds, else at random."""
+    load = np.full(seconds, 1e9)
+    onsets = np.arange(7, seconds, period) if period else np.random.default_rng(seed).integers(0, seconds, seconds // 40)
+    for onset in onsets:
+        load[onset : onset + 3] *= 0.4
+    return load
+
+
+def test_a_clock_that_is_ahead_is_told_with_its_error():
+    tracks = [track(f"h{each}", floods(1800), ahead_s=7.3 if each == 2 else 0.0) for each in range(6)]
+    clocks = skew.clocks_of(tracks).by_host
+    assert set(clocks) == {"h2"}
+    assert clocks["h2"].offset_s == pytest.approx(7.3, abs=0.35)
+    assert clocks["h2"].period_s is None
+    assert clocks["h2"].error_s < 0.5
+
+
+def test_a_track_is_put_on_the_others_clock():
+    tracks = [track(f"h{each}", floods(1800), ahead_s=-12.0 if each == 1 else 0.0) for each in range(5)]
+    clocks = skew.clocks_of(tracks)
+    assert skew.aligned(tracks[1], clocks).rates.time_s[0] == pytest.approx(BEGIN, abs=0.5)
+    assert skew.aligned(tracks[0], clocks) is tracks[0]
+
+
+def test_periodic_floods_leave_the_period_open_and_the_nearest_is_taken():
+    tracks = [track(f"h{each}", floods(1800, period=25), ahead_s=4.0 if each == 3 else 0.0) for each in range(6)]
+    clocks = skew.clocks_of(tracks).by_host
+    assert set(clocks) == {"h3"}
+    assert clocks["h3"].offset_s == pytest.approx(4.0, abs=0.4)
+    assert clocks["h3"].period_s == pytest.approx(25, abs=1)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_hosts_with_nothing_in_common_have_no_clock_offset(seed):
+    tracks = [track(f"h{each}", floods(1800, seed=100 * seed + each), seed=seed) for each in range(4)]
+    assert skew.clocks_of(tracks).by_host == {}
+
+
+@pytest.mark.parametrize("ahead_s", [0.0, 0.3])
+def test_less_than_a_sample_is_not_told(ahead_s):
+    tracks = [track(f"h{each}", floods(1800, period=25), ahead_s=ahead_s * (each == 1)) for each in range(4)]
+    assert skew.clocks_of(tracks).by_host == {}
+
+
+def test_of_two_hosts_the_second_is_told_and_one_alone_never():
+    pair = [track("a", floods(1800)), track("b", floods(1800), ahead_s=5.0)]
+    assert set(skew.clocks_of(pair).by_host) == {"b"}
+    assert skew.clocks_of(pair[:1]).by_host == {}
+    assert skew.clocks_of([]).by_host == {}
+
+
+def odd(loads):
+    tracks = [track(host, np.full(600, load)) for host, load in loads.items()]
+    counts = [Counts(host, "router", ("o2ib",), 0.0) for host in loads]
+    return {each.subject: each for each in odd_one_out.findings_of(tracks, [], counts, 0, 1)}
+
+
+def test_the_router_with_half_the_load_is_named_and_no_other():
+    found = odd({f"rtr{each}": 5e8 if each == 3 else 1e9 for each in range(8)})
+    assert set(found) == {"rtr3"}
+    assert found["rtr3"].evidence["figures"]["throughput"]["value"] == pytest.approx(5e8, rel=0.02)
+    assert found["rtr3"].kind == "odd_one_out"
+
+
+@pytest.mark.parametrize(
+    "loads",
+    [
+        dict.fromkeys("abcdef", 1e9),
+        {"a": 1e9, "b": 2e9, "c": 1e9},  # too few to say who is odd
+        {"a": 1e9, "b": 1e9, "c": 1e9, "d": 1e9, "e": 2e9, "f": 2e9, "g": 2e9, "h": 2e9},  # two kinds
+        {name: 1e9 * (1 + 0.1 * at) for at, name in enumerate("abcdefgh")},  # no usual host
+    ],
+)
+def test_equal_hosts_few_hosts_and_hosts_that_scatter_have_no_odd_one(loads):
+    assert odd(loads) == {}
+
+
+def test_by_chance_hardly_any_group_has_an_odd_host():
+    random = np.random.default_rng(2)
+    throughput = FIGURES[0]
+    named = 0
+    for _ in range(1000):
+        values = dict(zip("abcdefgh", 1 + 0.3 * random.standard_normal(8), strict=True))
+        named += bool(odd_among(values, throughput, 40))
+    assert named <= 8  # 0.2 % expected, and by chance not more than 0.8 %
+
+
+def test_drops_of_one_server_are_named():
+    values = {f"oss{each}": 5.0 for each in range(6)} | {"oss6": 4000.0}
+    (found,) = odd_among(values, FIGURES[-1], 35)
+    assert found.host == "oss6"
