@@ -73,7 +73,7 @@ def threshold(case: dict[str, Any], table: pd.DataFrame) -> Answer:
     depth = float(1 - series.rate[low].mean() / np.median(series.rate))
     lost = min(1.0, depth * float((stops - starts).sum()) / float(np.ptp(series.time_s)))
     return {
-        "detected": variation < REGULAR_CV and low.mean() < BRIEF_SHARE,
+        "detected": bool(variation < REGULAR_CV and low.mean() < BRIEF_SHARE),
         "score": -math.log10(variation + 1e-4),
         "period_s": float(np.median(gaps)),
         "duration_s": float(np.median(stops - starts)),

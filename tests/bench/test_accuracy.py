@@ -118,7 +118,7 @@ def test_every_rival_answers_an_easy_case_and_the_page_is_written(accuracy, tmp_
     for name, method in accuracy["rivals"].METHODS.items():
         answer = method(case, table) | {"case_id": case["case_id"], "cpu_s": 1.0}
         scored[name] = accuracy["score"].scored([truth], [answer])
-        assert np.isfinite(answer["score"])
+        assert np.isfinite(json.loads(json.dumps(answer))["score"])
     page = tmp_path / "analysis.md"
     page.write_text("# Analysis\n\nabove\n")
     for _ in range(2):  # written anew, not added
