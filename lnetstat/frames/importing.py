@@ -39,7 +39,7 @@ def _read(path: Path) -> pd.DataFrame:
         with pq.ParquetFile(path) as file:
             table = file.read()
     except (pa.ArrowException, ValueError) as error:
-        raise SourceError(f"{path}: damaged Parquet file: {str(error).splitlines()[0]}") from error
+        raise SourceError(f"{path}: damaged Parquet file: {str(error).partition(chr(10))[0]}") from error
     except OSError as error:
         raise SourceError(f"{path}: cannot be read: {error.strerror or error}") from error
     lacking = [name for name in ("host", "time_ns") if name not in table.column_names]

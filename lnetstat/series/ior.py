@@ -6,7 +6,6 @@ PREFIX-REPETITION-RANK.csv; reading overwrites what writing wrote. Summaries (sr
 MiB/s per access and repetition.
 """
 
-import io
 import json
 import math
 import os
@@ -19,7 +18,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from lnetstat.errors import SourceError, shown
-from lnetstat.series.texts import text_of
+from lnetstat.series.rows import LARGEST, LONGEST_S
+from lnetstat.series.texts import numbers_of, text_of
 
 OPERATIONS_HEADER = "time,runtime,tp"
 CSV_HEADER = "access,bw(MiB/s),"
@@ -83,17 +83,15 @@ def load_summary(path: str, text: str) -> pd.DataFrame:
 def _operations(path: str) -> tuple[Floats, Floats, Floats, list[str]]:
     """Return (start_s, runtime_s, bytes) of one rank's operations, and what was skipped."""
     text = text_of(path)
-    rows = pd.read_csv(io.StringIO(text), usecols=[0, 1, 2], names=["time", "runtime", "tp"], header=0, dtype=str, on_bad_lines="skip")
-    number = rows.apply(pd.to_numeric, errors="coerce").to_numpy(np.float64)
-    start, runtime, rate = number.T
-    good = np.isfinite(start) & (start >= 0) & np.isfinite(runtime) & (runtime >= 0) & (rate > 0)
-    skipped = text.rstrip("\n").count("\n") - int(good.sum())
-    sized = good & np.isfinite(rate) & (runtime > 0)
+    start, runtime, rate = numbers_of(text, 3).T
+    good = (start >= 0) & (start < LONGEST_S) & (runtime >= 0) & (runtime < LONGEST_S) & (rate > 0)
+    skipped = int((~good).sum())
+    sized = good & (rate < LARGEST) & (runtime > 0)  # an operation of no time has the rate inf
     size = rate[sized] * runtime[sized]
     if not size.any():
         raise SourceError(f"{path}: no operation with a start, a runtime and a rate above 0: expected rows of {OPERATIONS_HEADER}")
     if skipped:
-        at = int(np.argmin(good)) if not good.all() else len(good)
+        at = int(np.argmin(good))
         problem = f"{path}: line {at + 2}: expected {OPERATIONS_HEADER} as numbers, 0 or more; {skipped:,} rows like this were skipped"
     # All operations of a file move the same number of bytes; printed rates have seven digits, so one size for all is nearer.
     transfer = np.full(int(good.sum()), round(float(np.median(size))), dtype=np.float64)
@@ -136,10 +134,10 @@ def _bandwidths(path: str, text: str) -> Iterator[tuple[str, float]]:
     """Yield (write or read, MiB/s) of each iteration."""
     if text.lstrip().startswith("{"):
         try:
-            document = json.loads(text)
-        except (ValueError, RecursionError) as error:
+            figures = list(_in_json(json.loads(text)))
+        except (ValueError, OverflowError, RecursionError) as error:
             raise SourceError(f"{path}: damaged JSON: {error}") from None
-        yield from _in_json(document)
+        yield from ((access, _figure(path, str(mib))) for access, mib in figures)
         return
     commas = text.lstrip().startswith(CSV_HEADER)
     for line in text.splitlines():
@@ -162,6 +160,9 @@ def _in_json(node: Any) -> Iterator[tuple[str, float]]:
 
 def _figure(path: str, word: str) -> float:
     try:
-        return float(word)
+        figure = float(word)
     except ValueError:
-        raise SourceError(f"{path}: bandwidth {shown(word)}: expected a number in MiB/s") from None
+        figure = math.nan
+    if not 0 <= figure < LARGEST:
+        raise SourceError(f"{path}: bandwidth {shown(word)}: expected a number in MiB/s")
+    return figure

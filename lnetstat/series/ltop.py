@@ -16,6 +16,7 @@ from lnetstat.errors import SourceError, shown
 FIRST_LINE = re.compile(r"[0-9]{9,11} [0-9]{9,11} [^ ]+ lmt_(?:ost|mdt|osc) [0-9.]+;", re.ASCII)
 FIELDS, OLD_FIELDS = 15, 9
 READ, WRITTEN = 5, 6
+LONGEST_COUNT = 20  # digits of 64 bits
 OLD_STATUS = 8  # the last field of nine is the recovery status; of fifteen, the ninth is a number
 NOTE = "ltop keeps bytes per OST every {interval:g} s: shorter dips show only with their share, and neither pings nor credits are known"
 
@@ -57,7 +58,7 @@ def load(path: str, text: str) -> pd.DataFrame:
 def _take(line: str, rows: dict[tuple[str, int], float]) -> str:
     """Add the OSTs of a line to `rows`; return what is wrong with it, empty where nothing is."""
     words = line.split(" ", 4)
-    if len(words) < 5 or not (words[0] + words[1]).isdecimal():
+    if len(words) < 5 or not (_is_count(words[0]) and _is_count(words[1])):
         return f"{shown(line)}: expected NOW RECEIVED NODE METRIC VALUE as ltop -r writes them"
     if words[3] != "lmt_ost":
         return ""
@@ -70,7 +71,11 @@ def _take(line: str, rows: dict[tuple[str, int], float]) -> str:
         return f"{shown(words[4])}: expected {FIELDS} (or {OLD_FIELDS}) fields for each OST, found {len(parts)} in all"
     for at in range(0, len(parts), size):
         own = parts[at : at + size]
-        if not (own[READ].isdecimal() and own[WRITTEN].isdecimal()):
+        if not (_is_count(own[READ]) and _is_count(own[WRITTEN])):
             return f"{shown(';'.join(own))}: expected read_bytes and write_bytes as the sixth and seventh field"
         rows.setdefault((own[0].removesuffix("_UUID"), int(words[1])), float(int(own[READ]) + int(own[WRITTEN])))
     return ""
+
+
+def _is_count(word: str) -> bool:
+    return word.isascii() and word.isdecimal() and len(word) <= LONGEST_COUNT

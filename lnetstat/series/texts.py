@@ -1,7 +1,13 @@
 """Files as text: plain or .gz, whole, with one clear line where that cannot be."""
 
+import csv
 import gzip
+import io
 import zlib
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
 
 from lnetstat.errors import SourceError
 
@@ -44,3 +50,21 @@ def head_of(path: str) -> bytes:
         return zlib.decompressobj(wbits=31).decompress(head, HEAD_BYTES)
     except zlib.error:
         return b""
+
+
+def numbers_of(text: str, columns: int) -> npt.NDArray[np.float64]:
+    """Return the rows below the header as numbers, shape (rows, columns); NaN where a field is no number or the row has other fields."""
+    none = "," * (columns - 1)
+    lines = [line if line.count(",") == columns - 1 else none for line in text.rstrip("\n").split("\n")[1:]]
+    if not lines:
+        return np.empty((0, columns))
+    fields = pd.read_csv(
+        io.StringIO("\n".join(lines)),
+        header=None,
+        names=list(range(columns)),
+        dtype=str,
+        quoting=csv.QUOTE_NONE,
+        skip_blank_lines=False,
+        lineterminator="\n",
+    )
+    return np.asarray(fields.apply(pd.to_numeric, errors="coerce").to_numpy(np.float64))

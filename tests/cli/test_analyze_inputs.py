@@ -191,10 +191,10 @@ def mangled(slips, columns):
     rows = [list(row) for row in PLAIN]
     for what, at, other, word in slips:
         if what == "cell":
-            rows[at][other] = word
+            rows[at][other : other + 1] = [word]
         elif what == "column":
             for row in rows[at:]:
-                row[other] = word
+                row[other : other + 1] = [word]
         elif what == "swap":
             rows[at], rows[other] = rows[other], rows[at]
         elif what == "again":
