@@ -1,8 +1,8 @@
 """Clocks of hosts against each other, from what must coincide: floods of messages and pings, and the dips of throughput that they cause.
 
-Each host's rates, relative to their running median, are correlated with the sum of all others' at every lag (DEADTIME.md 4.3 does it within
-one host). Lags are told in seconds that a host's clock is ahead of the others'. Where floods are periodic, a lag and the lag less a period
-explain them equally well: the one nearest to none is taken, and the period is told beside it.
+Each host's rates, relative to their running median, are correlated with those of others at every lag (DEADTIME.md 4.3 does it within one
+host); the median of what the others say counts. Lags are told in seconds that a host's clock is ahead of the others'. Where floods are
+periodic, a lag and the lag less a period explain them equally well: the one nearest to none is taken, and the period is told beside it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from lnetstat.analysis.normalise import normalise, on_grid
+from lnetstat.analysis.normalise import Normalised, normalise, on_grid
 from lnetstat.analysis.results import DeadTime, FloatArray, Interval
 from lnetstat.analysis.signals import Track
 
@@ -22,6 +22,7 @@ LEAST_SAMPLES = 60
 MOST_EMPTY = 10  # times as long as the longest record: records that lie so far apart have nothing in common
 BLOCKS = 8  # of the record, for the scatter of the lag: fewer give no scatter, more hold no flood
 SIGMAS = 3.0
+MOST_COMPARED = 16  # hosts with which each one is compared: the median of 16 is wrong only where 8 are
 
 
 class Clock(NamedTuple):
@@ -56,19 +57,37 @@ def clocks_of(tracks: Sequence[Track]) -> Clocks:
     reach = min(round(MOST_SKEW_S / dt), cells // 4)
     if reach < 5 or cells > MOST_EMPTY * max(track.rates.rate.size for track in used):
         return Clocks({})
-    grids = [{host: _grid(track, begin, dt, cells) for host, track in kind.items()} for kind in kinds]
+    makes = (_dips, _bursts)
+    grids = [{host: _grid(make(track), begin, dt, cells) for host, track in kind.items()} for make, kind in zip(makes, kinds, strict=True)]
+    grids = [{host: each for host, each in kind.items() if each.any()} for kind in grids]
+    compared = hosts[:: -(-len(hosts) // MOST_COMPARED)]
     found: dict[str, Clock] = {}
     for host in hosts[1:] if len(hosts) == 2 else hosts:
-        pairs = [(kind[host], _sum_of_others(kind, host)) for kind in grids if host in kind]
-        clock = _clock([pair for pair in pairs if pair[1].any()], reach, dt)
-        if clock is not None:
+        lags = [_lag(_pairs(grids, host, other), reach, dt) for other in compared if other != host]
+        clock = _agreed([lag for lag in lags if lag is not None], len(lags))
+        if clock is not None and abs(clock.offset_s) > max(dt, SIGMAS * clock.error_s):
             found[host] = clock
     return Clocks(found)
 
 
-def _sum_of_others(kind: Mapping[str, FloatArray], host: str) -> FloatArray:
-    others = [each for other, each in kind.items() if other != host]
-    return np.asarray(np.sum(others, axis=0)) if others else np.zeros_like(kind[host])
+def _pairs(grids: Sequence[Mapping[str, FloatArray]], host: str, other: str) -> list[tuple[FloatArray, FloatArray]]:
+    return [(kind[host], kind[other]) for kind in grids if host in kind and other in kind]
+
+
+def _agreed(lags: list[Clock], compared: int) -> Clock | None:
+    """Return what most hosts say of one's clock; None where fewer than half of them, or only one of several, can tell.
+
+    The host itself counts as one that says 0: of three hosts whose middle one is right, only the one apart is told.
+    """
+    if 2 * len(lags) < compared or len(lags) < min(2, compared):
+        return None
+    offsets = np.array([lag.offset_s for lag in lags] + ([0.0] if len(lags) > 1 else []))
+    offset = float(np.median(offsets))
+    alike = [lag for lag in lags if abs(lag.offset_s - offset) <= SIGMAS * lag.error_s] or lags
+    spread = 1.4826 * float(np.median(np.abs(np.array([lag.offset_s for lag in alike]) - offset)))
+    error = max(float(np.median([lag.error_s for lag in alike])), spread)
+    periods = [lag.period_s for lag in lags if lag.period_s is not None]
+    return Clock(offset, error, float(np.median(periods)) if 2 * len(periods) > len(lags) else None)
 
 
 def aligned(track: Track, clocks: Clocks) -> Track:
@@ -101,15 +120,28 @@ def _by_host(tracks: Sequence[Track], purposes: tuple[str, ...]) -> dict[str, Tr
     return found
 
 
-def _grid(track: Track, begin_s: float, dt_s: float, cells: int) -> FloatArray:
-    """Return the rate relative to its running median, in robust sigmas, per cell of `dt_s`, shape (cells,)."""
-    series = normalise(track.rates)
+def _dips(track: Track) -> Normalised:
+    """Return the throughput relative to its running median, in robust sigmas."""
+    return normalise(track.rates)
+
+
+def _bursts(track: Track) -> Normalised:
+    """Return messages above their usual rate, 0 to 1, so that one huge burst does not outweigh the others (DEADTIME.md 4.3)."""
+    rate = track.rates.rate
+    base, top = (float(each) for each in np.percentile(rate, (50, 99.5)))
+    above = np.clip((rate - base) / max(top - base, 1e-9), 0.0, 1.0)
+    ones = np.ones(rate.size)
+    return Normalised(track.rates.time_s, track.rates.interval_s, track.rates.dt_s, rate, ones, above, above - above.mean(), ones, 1.0)
+
+
+def _grid(series: Normalised, begin_s: float, dt_s: float, cells: int) -> FloatArray:
+    """Return the mean of `x` per cell of `dt_s` seconds, shape (cells,); 0 where there is none."""
     value, weight = on_grid(series._replace(dt_s=dt_s), begin_s, cells)
     return np.where(weight > 0, value / np.maximum(weight, 1.0), 0.0)
 
 
-def _clock(pairs: list[tuple[FloatArray, FloatArray]], reach: int, dt_s: float) -> Clock | None:
-    """Return how far the first of each pair is behind the second; None where nothing shows it, or it is less than can be told."""
+def _lag(pairs: list[tuple[FloatArray, FloatArray]], reach: int, dt_s: float) -> Clock | None:
+    """Return how far the stamps of the first of each pair are ahead of the second's; None where nothing shows it."""
     if not pairs:
         return None
     height = _correlation(pairs, reach)
@@ -126,8 +158,6 @@ def _clock(pairs: list[tuple[FloatArray, FloatArray]], reach: int, dt_s: float) 
     apart = others[others > max(3 * dt_s, 1.0)]
     offset = (best - reach + _vertex(height[best - 1 : best + 2])) * dt_s
     error = _scatter(pairs, best, reach, dt_s)
-    if abs(offset) <= max(dt_s, SIGMAS * error):
-        return None
     return Clock(offset, error, float(apart.min()) if apart.size else None)
 
 

@@ -110,3 +110,11 @@ def test_drops_of_one_server_are_named():
     values = {f"oss{each}": 5.0 for each in range(6)} | {"oss6": 4000.0}
     (found,) = odd_among(values, FIGURES[-1], 35)
     assert found.host == "oss6"
+
+
+def test_hosts_that_only_count_pings_are_compared_too():
+    pings = np.where(floods(1800) < 1e9, 300.0, 0.0)
+    tracks = [track(f"h{each}", pings, ahead_s=5.0 if each == 0 else 0.0, purpose="pings") for each in range(3)]
+    clocks = skew.clocks_of(tracks).by_host
+    assert set(clocks) == {"h0"}
+    assert clocks["h0"].offset_s == pytest.approx(5.0, abs=0.3)
