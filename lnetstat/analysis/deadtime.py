@@ -11,13 +11,14 @@ import numpy as np
 
 from lnetstat.analysis import drifting, measure, pings, strict
 from lnetstat.analysis.cause import cause_of
-from lnetstat.analysis.normalise import Normalised, normalise, stack
+from lnetstat.analysis.normalise import Normalised, brief_window, normalise, stack
 from lnetstat.analysis.null import false_alarm_probability
 from lnetstat.analysis.rates import Rates, smoothed
 from lnetstat.analysis.results import DeadTime
 from lnetstat.analysis.strict import DECLARED_SCORE, Found
 
 COINCIDENT_Z = 4.0  # robust sigmas: reached by 0 of 78 dips of other causes (DEADTIME.md 4.10)
+SURE_SCORE = 10.0  # no need to look at brief dips apart: see strict.DOUBTFUL
 LEAST_DIP = 0.02  # of a load that is steadier than half of that: less is how whole RPCs fall into samples
 DEFAULT_PING_INTERVAL_S = 25.0
 TOO_SHALLOW = "what comes again and again takes next to nothing of the load"
@@ -54,11 +55,15 @@ def dead_time(
     reason = _cannot_tell(sources)
     if reason:
         return _no_answer(label, reason)
-    each = [normalise(rates) for rates in sources]
-    series = each[0] if len(each) == 1 else stack(each)
+    series = _normalised(sources)
     if float(series.weight.sum()) < 60:
         return _no_answer(label, "nothing or next to nothing was transferred")
-    found, test = _explain(series, raw_dt_s, ping_rates, message_rates)
+    phases_s: list[float] = []
+    found, test = _explain(series, raw_dt_s, ping_rates, message_rates, phases_s)
+    if found is None or not found.passed or found.score < SURE_SCORE:
+        brief, brief_test = _strict(_normalised(sources, brief=True), ping_rates, phases_s)
+        if brief is not None and brief.passed and (found is None or not found.passed or brief.score > found.score):
+            found, test = brief, brief_test
     interval = ping_interval_s or DEFAULT_PING_INTERVAL_S
     length = float(series.time_s[-1] - series.time_s[0])
     measured = _verdict(label, found, test, ping_rates, exact_periods_s) if found and found.passed and _declared(found) else None
@@ -71,6 +76,11 @@ def dead_time(
     if ping_rates is None and message_rates is not None and _with_bursts(measured, message_rates):
         measured = measured._replace(reason=WITH_MESSAGES)
     return measured
+
+
+def _normalised(sources: list[Rates], *, brief: bool = False) -> Normalised:
+    each = [normalise(rates, brief_window(rates.dt_s) if brief else None) for rates in sources]
+    return each[0] if len(each) == 1 else stack(each)
 
 
 def _too_shallow(measured: DeadTime, series: Normalised) -> bool:
@@ -107,20 +117,26 @@ def _declared(found: Found) -> bool:
 
 
 def _explain(
-    series: Normalised, raw_dt_s: float, ping_rates: Rates | None, message_rates: Rates | None
+    series: Normalised, raw_dt_s: float, ping_rates: Rates | None, message_rates: Rates | None, phases_s: list[float]
 ) -> tuple[Found | None, pings.PingTest | None]:
     """Return the best explanation of the dips and the test against the pings (None without pings)."""
-    series, found = strict.blind(series)
-    test = pings.ping_test(series, ping_rates) if ping_rates is not None and ping_rates.rate.size else None
-    if ping_rates is not None and test is not None and test.z > COINCIDENT_Z:
-        at_pings = strict.guided(series, ping_rates, test, found)
-        found = at_pings if at_pings is not None else found
+    found, test = _strict(series, ping_rates, phases_s)
     drifts = drifting.followed(series, raw_dt_s, ping_rates, message_rates)
     if drifts is not None:
         sure = found is not None and found.passed and found.score > DECLARED_SCORE
         better = found is None or drifts.score > found.score
         if (better and not sure) or (drifts.score > DECLARED_SCORE and drifting.wanders(drifts)):
             found = drifts
+    return found, test
+
+
+def _strict(series: Normalised, ping_rates: Rates | None, phases_s: list[float]) -> tuple[Found | None, pings.PingTest | None]:
+    """Return the best explanation by a strict period, the pings' own or any, and the test against the pings."""
+    series, found = strict.blind(series, phases_s)
+    test = pings.ping_test(series, ping_rates) if ping_rates is not None and ping_rates.rate.size else None
+    if ping_rates is not None and test is not None and test.z > COINCIDENT_Z:
+        at_pings = strict.guided(series, ping_rates, test, found)
+        found = at_pings if at_pings is not None else found
     return found, test
 
 

@@ -27,7 +27,9 @@ def followed(series: Normalised, raw_dt_s: float, ping_rates: Rates | None, mess
     dips = pings.bursts_of(shown)[0]
     for chain in pings.chains_of(dips, most_phases=1)[:1]:
         if len(chain.bursts) >= max(8, 0.8 * len(dips)):
-            found.append(_at_onsets(series, sums, chain, np.arange(-1, 3)))
+            dips_shown = _at_onsets(series, sums, chain, np.arange(-1, 3))
+            if wanders(dips_shown):  # what does not is strict, and the search for strict periods has judged its shape
+                found.append(dips_shown)
     return max((each for each in found if each.passed), key=lambda each: each.score, default=None)
 
 

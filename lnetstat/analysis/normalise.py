@@ -11,13 +11,16 @@ from lnetstat.analysis.results import FloatArray
 
 IDLE_SHARE = 0.12  # below this share of the high load (90th percentile of the running median) nothing is running
 CLIP_SIGMA = 4.0
+LEAST_WINDOW = 9  # samples: of fewer a dip of one sample moves the median itself
+BRIEF_WINDOW_S = 10.0
 
 
 class Normalised(NamedTuple):
     """A rate relative to its running median. All arrays are (n,), sorted by `time_s`.
 
     `load`: the running median; `residual` = rate/load - 1; `x`: the residual clipped to 4 robust sigmas, in sigmas, with mean 0;
-    `weight`: 0 where idle, else 1 (or the number of sources of a stack); `sigma`: the robust scatter of the residual.
+    `weight`: 0 where idle, else 1 (or the number of sources of a stack); `sigma`: the robust scatter of the residual; `window_s`: of the
+    running median.
     """
 
     time_s: FloatArray
@@ -29,22 +32,34 @@ class Normalised(NamedTuple):
     x: FloatArray
     weight: FloatArray
     sigma: float
+    window_s: float = 30.0
 
 
-def normalise(rates: Rates) -> Normalised:
-    """Return the rates relative to a centred running median over 30 s or 20 samples (60 s or 11 samples from 2 s sampling on)."""
+def usual_window(dt_s: float) -> float:
+    """Return the window in seconds that suits most loads: 30 s or 20 samples, from 2 s sampling on 60 s or 11 samples."""
+    return max(30.0, 20 * dt_s) if dt_s < 2 else max(60.0, 11 * dt_s)
+
+
+def brief_window(dt_s: float) -> float:
+    """Return the window in seconds for brief dips in a load that comes in bursts of seconds: three of the longest such dips."""
+    return max(BRIEF_WINDOW_S, LEAST_WINDOW * dt_s)
+
+
+def normalise(rates: Rates, window_s: float | None = None) -> Normalised:
+    """Return the rates relative to a centred running median over `window_s` seconds, the usual window without."""
     dt = rates.dt_s
-    load = _running_median(rates.rate, dt)
+    window_s = window_s or usual_window(dt)
+    load = _running_median(rates.rate, dt, window_s)
     known = np.isfinite(load)
     high = float(np.percentile(load[known], 90)) if known.any() else 0.0
     on = known & (load > IDLE_SHARE * high) & (load > 0)
     residual = np.where(on, rates.rate / np.where(on, load, 1.0) - 1.0, 0.0)
-    return standardise(rates.time_s, rates.interval_s, dt, rates.rate, np.where(known, load, 0.0), residual, on.astype(np.float64))
+    load = np.where(known, load, 0.0)
+    return standardise(rates.time_s, rates.interval_s, dt, rates.rate, load, residual, on.astype(np.float64))._replace(window_s=window_s)
 
 
-def _running_median(rate: FloatArray, dt_s: float) -> FloatArray:
-    window_s = max(30.0, 20 * dt_s) if dt_s < 2 else max(60.0, 11 * dt_s)
-    samples = max(9, round(window_s / dt_s)) | 1
+def _running_median(rate: FloatArray, dt_s: float, window_s: float) -> FloatArray:
+    samples = max(LEAST_WINDOW, round(window_s / dt_s)) | 1
     median = pd.Series(rate).rolling(samples, center=True, min_periods=max(1, samples // 3)).median()
     return np.asarray(median.to_numpy(), dtype=np.float64)
 
@@ -54,10 +69,11 @@ def beside(series: Normalised, dips: npt.NDArray[np.bool_]) -> Normalised:
 
     Where they leave too little of a window the load stays as it was.
     """
-    load = _running_median(np.where(dips | (series.weight <= 0), np.nan, series.rate), series.dt_s)
+    load = _running_median(np.where(dips | (series.weight <= 0), np.nan, series.rate), series.dt_s, series.window_s)
     load = np.where(np.isfinite(load) & (load > 0), load, series.load)
     residual = np.where(series.weight > 0, series.rate / np.where(load > 0, load, 1.0) - 1.0, 0.0)
-    return standardise(series.time_s, series.interval_s, series.dt_s, series.rate, load, residual, series.weight)
+    found = standardise(series.time_s, series.interval_s, series.dt_s, series.rate, load, residual, series.weight)
+    return found._replace(window_s=series.window_s)
 
 
 def part_of(series: Normalised, mask: npt.NDArray[np.bool_]) -> Normalised:
@@ -119,4 +135,6 @@ def stack(series: list[Normalised]) -> Normalised:
     typical = float(np.median(weight[used])) if used.any() else 1.0
     time_s = (begin + (np.arange(cells, dtype=np.float64) + 0.5) * dt)[used]
     one = np.ones(time_s.size)
-    return standardise(time_s, one * dt, dt, 1 + mean[used], one, mean[used], np.minimum(weight[used] / typical, 1.5))
+    return standardise(time_s, one * dt, dt, 1 + mean[used], one, mean[used], np.minimum(weight[used] / typical, 1.5))._replace(
+        window_s=series[0].window_s
+    )

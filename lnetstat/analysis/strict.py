@@ -15,8 +15,9 @@ from lnetstat.analysis.rates import Rates
 from lnetstat.analysis.results import FloatArray
 from lnetstat.analysis.vetting import Box, Prefix, Vetted
 
-DECLARED_SCORE = 7.5
+DECLARED_SCORE = 6.8
 GUIDING_Z = 5.0
+SAME_PERIOD = 0.003  # of the period: as near as two folds of one phase come
 STRONG_STAT = 15.0  # a rejected phase this strong is subtracted before searching again
 TRUST_AFTER_SUBTRACTION = 0.8  # edges of a phase that is not quite regular remain and look like brief dips
 COPIES = 6  # shuffled ones: their mean is known to a quarter of the law's scale, at six times the cost of the search
@@ -36,23 +37,35 @@ class Found(NamedTuple):
     trigger: str = ""  # whose bursts gave the onsets: pings or messages
 
 
-def blind(series: Normalised) -> tuple[Normalised, Found | None]:
-    """Search without a hint; subtract up to two strong application phases on the way. Return (series less these, best find)."""
+def blind(series: Normalised, phases_s: list[float]) -> tuple[Normalised, Found | None]:
+    """Search without a hint; subtract up to two strong application phases on the way. Return (series less these, best find).
+
+    `phases_s`: periods of phases that were met before; those met here are added.
+    """
     best: Vetted | None = None
     trust = 1.0
     for _ in range(3):
         sums = vetting.prefix_sums(series)
-        vetted = _vetted(series, sums, folding.search(series))
+        vetted = [each for each in _vetted(series, sums, folding.search(series)) if not _in_phase(series, each.box, phases_s)]
         best = vetted[0] if vetted else None
         rejected = [each for each in vetted if not each.passed and each.box.stat > STRONG_STAT and not _near_a_find(each, vetted)]
         strongest = max(rejected, key=lambda each: each.box.stat, default=None)
         if strongest is None or (best is not None and best.passed and best.box.stat >= 0.8 * strongest.box.stat):
             break
         series = without_phase(series, strongest.box.period_s)
+        phases_s.append(strongest.box.period_s)
         trust = TRUST_AFTER_SUBTRACTION
     if best is None:
         return series, None
     return series, _against_copies(_strict(series, best._replace(score=trust * best.score)))
+
+
+def _in_phase(series: Normalised, box: Box, phases_s: list[float]) -> bool:
+    """Return True for a period in a small ratio to that of an application's phase: what is left of its edges looks like brief dips."""
+    length = float(series.time_s[-1] - series.time_s[0])
+    near = min(3 * max(box.width_s, series.dt_s) / length, SAME_PERIOD)
+    ratios = (1 / 3, 1 / 2, *range(1, vetting.MOST_CLASSES + 1))
+    return any(abs(phase_s / box.period_s / ratio - 1) < near for phase_s in phases_s for ratio in ratios)
 
 
 def _against_copies(found: Found) -> Found:
@@ -103,7 +116,8 @@ def without_phase(series: Normalised, period_s: float) -> Normalised:
     # Divided, not subtracted: a dip takes its share of the load that the application makes in that phase.
     residual = np.where(series.weight > 0, (series.residual - mean) / np.maximum(1 + mean, 0.3), 0.0)
     rate = series.load * (1 + residual)
-    return standardise(series.time_s, series.interval_s, series.dt_s, rate, series.load, residual, series.weight)
+    found = standardise(series.time_s, series.interval_s, series.dt_s, rate, series.load, residual, series.weight)
+    return found._replace(window_s=series.window_s)
 
 
 def guided(series: Normalised, ping_rates: Rates, test: pings.PingTest, found: Found | None) -> Found | None:

@@ -21,6 +21,8 @@ NOISE_PHASES = 12
 LARGEST_STRETCH = 0.9  # of the cycles: a longer stretch with dips is the whole record
 CHOICE_COST = 1.0  # sigma: about what the best of all stretches gains by chance
 BOX_WEIGHT = 1.1
+MOST_CLASSES = 12  # the shortest period that is searched for is that fraction of an application's minute
+UNEVEN_SIGMA = 5.0  # as for everything that is looked at in many places
 
 
 class Box(NamedTuple):
@@ -199,6 +201,29 @@ def significance_of_stretch(depths: FloatArray, noise: float) -> float:
     return max(whole, significance(depths[first:last], noise) - CHOICE_COST)
 
 
+def is_even(depths: FloatArray) -> bool:
+    """Return False where every m-th cycle dips and others do not: then the period is a fraction of an application's own, whose edges
+    look like dips at some phases only.
+
+    The means of the m classes of cycles are compared by their variance over what the scatter within the classes allows (an F test).
+    """
+    number = np.arange(depths.size)
+    known = np.isfinite(depths)
+    for count in range(2, min(MOST_CLASSES, int(known.sum()) // LEAST_INCIDENTS) + 1):
+        group = number[known] % count
+        d = depths[known]
+        size = np.bincount(group, minlength=count)
+        if size.min() < 3:
+            continue
+        mean = np.bincount(group, d, count) / size
+        within = float(((d - mean[group]) ** 2).sum()) / (d.size - count)
+        between = float((size * (mean - d.mean()) ** 2).sum()) / (count - 1)
+        surprise = (between / max(within, 1e-12) - 1) * math.sqrt((count - 1) / 2)
+        if surprise > UNEVEN_SIGMA and mean.min() < 0.4 * d.mean():
+            return False
+    return True
+
+
 def vet(series: Normalised, sums: Prefix, box: Box) -> Vetted:
     """Score a box by its incidents; one whose shape is no dip's keeps a small score, so that the ranking stays defined."""
     onsets = onsets_of(box, series)
@@ -207,7 +232,11 @@ def vet(series: Normalised, sums: Prefix, box: Box) -> Vetted:
     # A dozen cycles may agree by chance where so many phases were tried: the box as a whole must stand out of the noise as well.
     score = min(significance_of_stretch(depths, noise), BOX_WEIGHT * box.stat)
     length = float(series.time_s[-1] - series.time_s[0])
-    passed = score > 0 and all(is_dip_profile(series, box, times) for times in (1, 2, 3) if times == 1 or times * box.period_s < length / 4)
+    passed = (
+        score > 0
+        and is_even(depths)
+        and all(is_dip_profile(series, box, times) for times in (1, 2, 3) if times == 1 or times * box.period_s < length / 4)
+    )
     return Vetted(box, score if passed else min(score / 4, 4.0), passed, depths)
 
 
