@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from lnetstat import compiled
 from lnetstat.analysis import kernels
-from lnetstat.analysis.normalise import Normalised, on_grid, summed
+from lnetstat.analysis.normalise import Normalised, on_grid
 from lnetstat.analysis.results import FloatArray
 
 RANGE_RATIO = 1.3  # the number of cells per period must follow the sampling within each range: wide ranges find 4 P
@@ -155,16 +155,6 @@ def search_periods(weighted: Cells, weight: Cells, first: int, last: int, longes
             found[period - first, rank] = best[row], width[row], row
             reach = int(max(3.0 * width[row], apart * drifts * period))
             best[max(0, row - reach) : row + reach + 1] = -np.inf
-
-
-def phase_sums(time_s: FloatArray, values: tuple[FloatArray, FloatArray], period_s: float, bins: int) -> tuple[FloatArray, FloatArray]:
-    """Return the sums of two values of samples (n,) that fall into each of `bins` equal parts of a period. `time_s` is not below 0."""
-    if compiled.available():
-        sums = np.zeros(bins), np.zeros(bins)
-        kernels.phase_sums()(time_s, *values, period_s, *sums)
-        return sums
-    index = np.minimum(((time_s / period_s) % 1.0 * bins).astype(np.int64), bins - 1)
-    return summed(index, values[0], bins), summed(index, values[1], bins)
 
 
 def fold_all(cells: npt.NDArray[np.complex64], period: int) -> npt.NDArray[np.complex64]:

@@ -29,26 +29,67 @@ def search_periods() -> Callable[..., None]:
 
 
 @functools.cache
-def phase_sums() -> Callable[..., None]:
-    """Return `_phase_sums` compiled, as `search_periods` does."""
-    return compiled.kept("search", [__file__], _compiled_phase_sums)
+def fit_boxes() -> Callable[..., None]:
+    """Return `_fit_boxes` compiled, as `search_periods` does."""
+    return compiled.kept("search", [__file__], _compiled_fit_boxes)
 
 
-def _compiled_phase_sums(folder: Path | None) -> Callable[..., None]:
-    outermost = compiled.outermost(types.FunctionType(_phase_sums.__code__, {"__name__": __name__}, _phase_sums.__name__), folder)
+def _compiled_fit_boxes(folder: Path | None) -> Callable[..., None]:
+    outermost = compiled.outermost(types.FunctionType(_fit_boxes.__code__, {"np": np, "__name__": __name__}, _fit_boxes.__name__), folder)
     one = np.ones(1)
-    outermost(one, one, one, 1.0, one.copy(), one.copy())
+    outermost(one, one, one, one, np.ones(1, dtype=np.int64), np.ones((1, 1), dtype=np.int64), 0.2, np.zeros((1, 3)))
     return outermost
 
 
-def _phase_sums(time_s: Doubles, weight: Doubles, weighted: Doubles, period_s: float, to_weight: Doubles, to_weighted: Doubles) -> None:
-    """Add what falls into each of equal bins of the period, in the order of time. `time_s` counts from the record's begin, not below 0."""
-    bins = to_weight.size
-    for i in range(time_s.size):
-        cycles = time_s[i] / period_s
-        at = min(int((cycles - int(cycles)) * bins), bins - 1)
-        to_weight[at] += weight[i]
-        to_weighted[at] += weighted[i]
+def _fit_boxes(
+    time_s: Doubles,
+    weight: Doubles,
+    weighted: Doubles,
+    period_s: Doubles,
+    bins: Integers,
+    widths: Integers,
+    filled: float,
+    found: Doubles,
+) -> None:
+    """Fold samples at every period to its number of bins and fill found[period] = (bin of the onset, width in bins, S/N) of its best box.
+
+    `time_s` counts from the record's begin, not below 0. `widths`, (periods, widths), in bins: 0 is not tried. A box must hold the share
+    `filled` of the weight that would be in it if all bins were alike. What is not filled stays as it was.
+    """
+    most = bins.max()
+    over, low, value = np.empty(2 * most + 1), np.empty(2 * most + 1), np.empty(most)
+    for number in range(period_s.size):
+        period, count = period_s[number], bins[number]
+        over[: count + 1] = 0
+        low[: count + 1] = 0
+        for i in range(time_s.size):
+            cycles = time_s[i] / period
+            at = min(int((cycles - int(cycles)) * count), count - 1)
+            over[at + 1] += weight[i]
+            low[at + 1] += weighted[i]
+        over[count + 1 : 2 * count + 1] = over[1 : count + 1]
+        low[count + 1 : 2 * count + 1] = low[1 : count + 1]
+        for i in range(2 * count):
+            over[i + 1] += over[i]
+            low[i + 1] += low[i]
+        total, sum_low = over[count], low[count]
+        for width in widths[number]:
+            if width == 0:
+                continue
+            least = filled * total * width / count
+            for i in range(count):
+                inside, below = over[i + width] - over[i], low[i + width] - low[i]
+                outside = total - inside
+                snr = (sum_low * inside - below * total) / np.sqrt(inside * outside * total)
+                value[i] = snr if (inside > least) & (outside > 0) else -np.inf
+            top = 0
+            for i in range(1, count):
+                if value[i] > value[top]:
+                    top = i
+            if value[top] > found[number, 2]:
+                found[number, 0] = top
+                found[number, 1] = width
+                found[number, 2] = value[top]
 
 
 def _compiled(folder: Path | None) -> Callable[..., None]:

@@ -99,14 +99,3 @@ def test_samples_lie_in_the_first_of_their_cells_also_at_stamps_of_today():
 
 def test_a_grid_too_short_for_any_period_has_no_candidates():
     assert folding.search_grid(np.zeros(20), np.ones(20), 1.0, 20.0, shortest_s=5.0, longest_s=20 / 6) == []
-
-
-@needs_numba
-def test_sums_per_phase_are_the_same_to_the_bit_without_numba(monkeypatch):
-    random = np.random.default_rng(2)
-    time = np.sort(random.uniform(0, 900, 5000))
-    values = random.random(5000), random.standard_normal(5000)
-    fast = folding.phase_sums(time, values, 7.3, 64)
-    monkeypatch.setattr(compiled, "available", lambda: False)
-    assert np.array_equal(folding.phase_sums(time, values, 7.3, 64), fast)
-    assert fast[0].sum() == pytest.approx(values[0].sum())
