@@ -47,7 +47,7 @@ def _aligned(dips: Dips, score: float) -> refine.Alignment:
     """Test epoch alignment: the middle of a dip is known to its width over the significance, its ends as far as its duration is."""
     dip = dips.dip
     slack = 2 * max(dip.width_s, dips.series.dt_s) / max(score, 1.0)
-    onset_err_s = slack + (dip.longest_s - dip.width_s) / 2, slack + (dip.width_s - dip.shortest_s) / 2
+    onset_err_s = slack + max(0.0, dip.shift_s - dip.earliest_s), slack + max(0.0, dip.latest_s - dip.shift_s)
     return refine.align(dips.series, dips.box._replace(onset_s=dips.box.onset_s + dip.shift_s), onset_err_s)
 
 

@@ -99,7 +99,7 @@ def _template(width_s: float, dt_s: float, step_s: float) -> FloatArray:
     """Return the dip as samples of `dt_s` see it: a box of `width_s` averaged over the sample, on a grid of `step_s`, mean 0 not needed."""
     half = (width_s + dt_s) / 2
     grid = np.arange(-math.ceil(half / step_s), math.ceil(half / step_s) + 1, dtype=np.float64) * step_s
-    return overlap(grid, -width_s / 2, width_s, dt_s)
+    return overlap(grid - dt_s / 2, grid + dt_s / 2, -width_s / 2, width_s)
 
 
 def _peak_offset(values: FloatArray, top: int) -> float:

@@ -21,13 +21,14 @@ CATCH_UP_SPANS = (0.5, 0.9, 1.5, 2.5)  # of the duration: how fast the surplus a
 SMEAR = 0.2  # of the duration: dips of one kind differ by some 12 % in length, so that the ends of their mean are blurred
 SHRINKAGE = 3.0  # degrees of freedom of what is repaid: how much, how fast, and that it cannot be negative
 MOST_REPAID = 0.9  # of the loss: more is not told apart from an application's own burst
+RESOLVED = 3.0  # samples: over longer dips it makes no difference that samples are not equally long
 FINEST_CELLS = 4000  # of a period
 
 
 class Shape(NamedTuple):
     """The mean dip. `shift_s` moves the onset; `depth` is relative to the local load; `resolved`: False where samples are longer than
     the dip, so that only depth x duration is known; `caught_up`: share of the lost bytes repaid right after the dip, 0..0.9.
-    `shortest_s` and `longest_s` hold 90 % of the durations that fit; the middle of the dip is known better than its ends.
+    `earliest_s` and `latest_s` hold 90 % of the shifts that fit: samples longer than the dip leave open where in them it lies.
     """
 
     shift_s: float
@@ -35,14 +36,18 @@ class Shape(NamedTuple):
     depth: float
     resolved: bool
     caught_up: float
-    shortest_s: float
-    longest_s: float
+    earliest_s: float
+    latest_s: float
 
 
 class Cells(NamedTuple):
-    """The folded residual near the dip, (cells,) each, and sums over all that is far from it: `far` = weight, weighted mean, squares."""
+    """The folded residual near the dip, (cells,) each, and sums over all that is far from it: `far` = weight, weighted mean, squares.
 
-    tau_s: FloatArray
+    A cell holds the samples that begin and end alike, `begin_s` and `end_s` after the onset.
+    """
+
+    begin_s: FloatArray
+    end_s: FloatArray
     weight: FloatArray
     mean: FloatArray
     far: tuple[float, float, float]
@@ -65,11 +70,10 @@ def phases_of(series: Normalised, onset_s: FloatArray, period_s: float) -> Float
     return np.asarray(series.time_s - onset_s[nearest])
 
 
-def overlap(tau_s: FloatArray, onset_s: FloatArray | float, width_s: FloatArray | float, dt_s: FloatArray | float) -> FloatArray:
-    """Return the share of a sample of length `dt_s` around each `tau_s` that lies inside the box [onset, onset + width]."""
-    begin = np.maximum(tau_s - dt_s / 2, onset_s)
-    end = np.minimum(tau_s + dt_s / 2, onset_s + width_s)
-    return np.asarray(np.clip(end - begin, 0.0, None) / dt_s)
+def overlap(begin_s: FloatArray, end_s: FloatArray, onset_s: FloatArray | float, width_s: FloatArray | float) -> FloatArray:
+    """Return the share of each sample, from its begin to its end, that lies inside the box [onset, onset + width]."""
+    inside = np.minimum(end_s, onset_s + width_s) - np.maximum(begin_s, onset_s)
+    return np.asarray(np.clip(inside, 0.0, None) / (end_s - begin_s))
 
 
 def fit_shape(series: Normalised, onset_s: FloatArray, period_s: float, width_s: float) -> Shape:
@@ -84,11 +88,13 @@ def _fit_shape(cells: Cells, period_s: float, width_s: float, dt: float, smear: 
     longest = max(0.2, min(2.2 * width_s + 0.5 * dt, LARGEST_DUTY * period_s, LONGEST_DIP_S))
     widths = np.geomspace(min(max(SHORTEST_DIP_S, 0.1 * width_s), 0.5 * longest), longest, 24)
     reach = max(width_s, dt)
-    fits = _fit_grid(cells, widths, width_s / 2 + np.linspace(-1, 1, 17) * reach, dt, smear)
-    best = int(fits.rest.argmin())
-    fits = _fit_grid(cells, widths, fits.middle_s[best] + np.linspace(-0.12, 0.12, 13) * reach, dt, smear)
-    width, shortest, longest = _likely_widths(cells, fits, widths)
-    middles = fits.middle_s[int(fits.rest.argmin())] + np.linspace(-0.1, 0.1, 21) * reach
+    coarse = _fit_grid(cells, widths, width_s / 2 + np.linspace(-1, 1, 17) * reach, dt, smear)
+    best = int(coarse.rest.argmin())
+    fine = _fit_grid(cells, widths, coarse.middle_s[best] + np.linspace(-0.12, 0.12, 13) * reach, dt, smear)
+    fits = Fits(*(np.concatenate(pair) for pair in zip(coarse, fine, strict=True)))
+    width = _likely_width(cells, fits, widths)
+    alike = fits.width_s == widths[int(np.abs(np.log(widths / width)).argmin())]
+    middles = fits.middle_s[alike][int(fits.rest[alike].argmin())] + np.linspace(-0.1, 0.1, 21) * reach
     last = _fit_grid(cells, np.array([width]), middles, dt, smear)
     bare = _fit_grid(cells, np.array([width]), middles, dt, smear, (0.0,))
     best = int(last.rest.argmin())
@@ -98,7 +104,7 @@ def _fit_shape(cells: Cells, period_s: float, width_s: float, dt: float, smear: 
     # What is repaid cannot be negative, so noise makes it too large: shrunk as James and Stein do.
     gain = (float(bare.rest.min()) - float(last.rest[best])) / _noise(cells, last)
     repaid = float(np.clip(last.repaid[best] * max(0.0, 1 - SHRINKAGE / max(gain, 1e-9)) / lost, 0.0, MOST_REPAID)) if lost > 0 else 0.0
-    found = Shape(float(last.middle_s[best]) - width / 2, width, depth, width >= dt, repaid, shortest, longest)
+    found = Shape(float(last.middle_s[best]) - width / 2, width, depth, width >= dt, repaid, *_likely_onsets(cells, coarse, fine))
     return found, float(last.rest[best])
 
 
@@ -109,17 +115,19 @@ def _folded(series: Normalised, tau_s: FloatArray, period_s: float, width_s: flo
     used = (series.weight > 0) & (tau_s > -0.4 * period_s) & (tau_s < 0.55 * period_s)
     # Heavy tails upwards are bursts of the application; downwards nothing is lower than no load.
     residual = np.clip(series.residual[used], -1.05, max(4 * series.sigma, 0.3))
-    index = np.floor(tau_s[used] / step).astype(np.int64)
-    lowest = int(index.min()) if index.size else 0
-    count = (int(index.max()) if index.size else 0) - lowest + 1
-    weight = summed(index - lowest, series.weight[used], count)
-    total = summed(index - lowest, series.weight[used] * residual, count)
-    tau = (np.arange(count, dtype=np.float64) + lowest + 0.5) * step
-    keep = weight > 0
-    tau, weight, mean = tau[keep], weight[keep], total[keep] / weight[keep]
-    near = (tau > -2.5 * width_s - 3 * dt) & (tau < 9 * width_s + 3 * dt)
+    half = series.interval_s[used] / 2 if width_s < RESOLVED * dt else np.full(int(used.sum()), dt / 2)
+    first = np.round((tau_s[used] - half) / step).astype(np.int64)
+    length = np.maximum(1, np.round(2 * half / step)).astype(np.int64)
+    most = int(length.max(initial=0)) + 1
+    lowest = int(first.min(initial=0))
+    key, cell = np.unique((first - lowest) * most + length, return_inverse=True)
+    weight = summed(cell, series.weight[used], key.size)
+    mean = summed(cell, series.weight[used] * residual, key.size) / weight
+    begin = (key // most + lowest) * step
+    end = begin + (key % most) * step
+    near = (end > -2.5 * width_s - 2.5 * dt) & (begin < 9 * width_s + 2.5 * dt)
     w, y = weight[~near], mean[~near]
-    return Cells(tau[near], weight[near], mean[near], (float(w.sum()), float((w * y).sum()), float((w * y * y).sum())))
+    return Cells(begin[near], end[near], weight[near], mean[near], (float(w.sum()), float((w * y).sum()), float((w * y * y).sum())))
 
 
 def _fit_grid(
@@ -127,9 +135,10 @@ def _fit_grid(
 ) -> Fits:
     """Fit baseline, box and surplus for every width, middle and span of the surplus; amplitudes beyond all of the load are bounded."""
     width, middle, span = (np.ravel(each) for each in np.meshgrid(widths, middles, np.array(spans), indexing="ij"))
-    box = overlap(cells.tau_s[None, :], (middle - width / 2)[:, None], width[:, None], (dt + smear * width)[:, None])
+    blur = (smear * width / 2)[:, None]
+    box = overlap(cells.begin_s - blur, cells.end_s + blur, (middle - width / 2)[:, None], width[:, None])
     fade_s = np.where(span > 0, np.maximum(span * width, dt / 4), 1e-9)  # a span of 0: nothing is repaid
-    after = _faded(cells.tau_s[None, :], (middle + width / 2)[:, None], fade_s[:, None], dt)
+    after = _faded(cells, (middle + width / 2)[:, None], fade_s[:, None])
     w, y = cells.weight, cells.mean
     far_w, far_y, far_yy = cells.far
     sum_w, sum_y, sum_yy = w.sum() + far_w, (w * y).sum() + far_y, float((w * y * y).sum()) + far_yy
@@ -150,35 +159,48 @@ def _fit_grid(
     return Fits(width, middle, rest, baseline, amplitude, surplus * fade_s)
 
 
-def _faded(tau_s: FloatArray, begin_s: FloatArray, fade_s: FloatArray, dt: float) -> FloatArray:
-    """Return the mean over each sample of exp(-(t - begin) / fade) from `begin_s` on, 0 before."""
+def _faded(cells: Cells, after_s: FloatArray, fade_s: FloatArray) -> FloatArray:
+    """Return the mean over each cell of exp(-(t - after) / fade) from `after_s` on, 0 before."""
 
     def amount(until: FloatArray) -> FloatArray:
-        return np.asarray(fade_s * -np.expm1(-np.maximum(until - begin_s, 0.0) / fade_s))
+        return np.asarray(fade_s * -np.expm1(-np.maximum(until - after_s, 0.0) / fade_s))
 
-    return np.asarray((amount(tau_s + dt / 2) - amount(tau_s - dt / 2)) / dt)
+    return np.asarray((amount(cells.end_s) - amount(cells.begin_s)) / (cells.end_s - cells.begin_s))
 
 
-def _likely_widths(cells: Cells, fits: Fits, widths: FloatArray) -> tuple[float, float, float]:
-    """Return (median, 5th, 95th percentile) of the durations under a prior uniform in their logarithm: no scale is likelier.
+def _likely_width(cells: Cells, fits: Fits, widths: FloatArray) -> float:
+    """Return the median of the durations under a prior uniform in their logarithm: no scale is likelier.
 
     The noise is what the best fit leaves, per cell: red noise and jitter of the onsets count as well.
     """
-    least = fits.rest.reshape(widths.size, -1).min(axis=1)
+    least = np.full(widths.size, math.inf)
+    np.minimum.at(least, np.searchsorted(widths, fits.width_s), fits.rest)
     chance = np.exp(-(least - least.min()) / (2 * _noise(cells, fits)))
     # Between the grid's widths the chance is interpolated, so that a sharp peak is not pinned to the grid.
     fine = np.linspace(math.log(widths[0]), math.log(widths[-1]), 40 * widths.size)
     density = np.exp(np.interp(fine, np.log(widths), np.log(np.maximum(chance, 1e-300))))
-    share = np.cumsum(density) / density.sum()
-    low, middle, high = (float(np.exp(fine[int(np.searchsorted(share, q))])) for q in (0.05, 0.5, 0.95))
-    return middle, low, high
+    return float(np.exp(fine[int(np.searchsorted(np.cumsum(density), density.sum() / 2))]))
+
+
+def _likely_onsets(cells: Cells, coarse: Fits, fine: Fits) -> tuple[float, float]:
+    """Return (5th, 95th percentile) of the onsets that fit: of the coarse grid where they spread over it, else of the fine one."""
+    noise = min(_noise(cells, coarse), _noise(cells, fine))
+    for fits in (coarse, fine):
+        chance = np.exp(-(fits.rest - fits.rest.min()) / (2 * noise))
+        onset_s = fits.middle_s - fits.width_s / 2
+        order = np.argsort(onset_s)
+        share = np.cumsum(chance[order]) / chance.sum()
+        low, high = (float(onset_s[order][min(int(np.searchsorted(share, q)), order.size - 1)]) for q in (0.05, 0.95))
+        if high > low:
+            break
+    return low, high
 
 
 def _noise(cells: Cells, fits: Fits) -> float:
     """Return what the best fit leaves per cell near the dip: red noise and the jitter of onsets count as well."""
     far_w, far_y, far_yy = cells.far
     far = far_yy - far_y**2 / max(far_w, 1e-9)
-    return max(float(fits.rest.min()) - far, 1e-12) / max(cells.tau_s.size - 5, 1)
+    return max(float(fits.rest.min()) - far, 1e-12) / max(cells.mean.size - 5, 1)
 
 
 def idle_at(series: Normalised, time_s: FloatArray) -> npt.NDArray[np.bool_]:
