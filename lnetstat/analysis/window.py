@@ -12,17 +12,17 @@ from lnetstat.frames import Frames
 CREDIT_TABLES = ("peers", "nis", "buffers")
 COUNTERS = frozenset({"read_bytes", "write_bytes", "ost_read", "ost_write", "obd_ping"})
 SETTINGS = "tunables"  # read rarely: the last value of each counts, however old
-HOT_PEERS = 64  # of each host: peers whose credits ran out; the others are looked at when they are read, and not kept
+HOT_PEERS = 64  # of each host: where there are more, those that matter; the others are looked at when they are read, and not kept
 MOST_ROWS = 2_000_000  # of one table, about 200 MB: beyond it the oldest samples go, and the window is shorter
 
 
 class Window:
-    """Frames of the last so many seconds. Peers are kept only from when their credits ran out."""
+    """Frames of the last so many seconds. Of many peers only those are kept that ran out of credits, went down or came nearest to it."""
 
     def __init__(self) -> None:
         self._parts: list[Frames] = []
         self._tail: dict[str, pd.DataFrame] = {}
-        self._hot: dict[tuple[str, str], int] = {}
+        self._hot: dict[str, dict[str, int]] = {}
 
     @property
     def begin_ns(self) -> int:
@@ -75,20 +75,32 @@ class Window:
         return self._hot_rows(table) if name == "peers" else table
 
     def _hot_rows(self, table: pd.DataFrame) -> pd.DataFrame:
-        """Return the rows of peers that ran out of credits lately, with the sample before that in which they first did."""
-        low = table[((table["tx_credits"] < 0) | (table["rtr_credits"] < 0)).fillna(False).to_numpy(bool)]
-        known = set(self._hot)
-        for host, nid, time_ns in zip(low["host"], low["nid"], low["time_ns"], strict=True):
-            self._hot[str(host), str(nid)] = int(time_ns)
-        if len(self._hot) > HOT_PEERS * max(1, table["host"].nunique()):
-            latest = sorted(self._hot, key=lambda key: self._hot[key])[-HOT_PEERS * max(1, table["host"].nunique()) :]
-            self._hot = {key: self._hot[key] for key in latest}
+        """Return the rows of peers that matter, with the sample before that in which they first did.
+
+        Those are peers below 0 or down, the latest first, and of each host the one that came nearest to 0; all where they are few.
+        """
+        known = self._hot_pairs()
+        matters = ((table["tx_credits"] < 0) | (table["rtr_credits"] < 0) | (table["state"] == "down")).fillna(False).to_numpy(bool)
+        for host, own in table.groupby("host", observed=True, sort=False):
+            hot = self._hot.setdefault(str(host), {})
+            names = own["nid"].unique()
+            nearest = own["nid"].to_numpy()[[int(own["tx_credits_min"].to_numpy(np.float64, na_value=np.inf).argmin())]]
+            for nid in names if len(names) <= HOT_PEERS else nearest:
+                hot.setdefault(str(nid), 0)
+        for host, nid, time_ns in zip(table["host"][matters], table["nid"][matters], table["time_ns"][matters], strict=True):
+            self._hot[str(host)][str(nid)] = int(time_ns)
+        for host_name, hot in self._hot.items():
+            if len(hot) > HOT_PEERS:
+                self._hot[host_name] = {nid: hot[nid] for nid in sorted(hot, key=lambda nid: hot[nid])[-HOT_PEERS:]}
+        wanted = self._hot_pairs()
+        parts = [_of_peers(table, wanted)]
         before = self._tail.get("peers")
-        fresh = set(self._hot) - known
-        parts = [_of_peers(table, set(self._hot))]
-        if before is not None and fresh:
-            parts.insert(0, _of_peers(before, fresh))
+        if before is not None and wanted - known:
+            parts.insert(0, _of_peers(before, wanted - known))
         return _concat(parts)
+
+    def _hot_pairs(self) -> set[tuple[str, str]]:
+        return {(host, nid) for host, hot in self._hot.items() for nid in hot}
 
     def _trim(self, begin_ns: dict[str, int]) -> None:
         whole = self.frames()

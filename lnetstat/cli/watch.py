@@ -1,4 +1,4 @@
-"""Follow a recording as it is written and say verdicts as they come: one line for each change."""
+"""Follow a recording as it is written, or a Graphite, and say verdicts as they come: one line for each change."""
 
 import contextlib
 import json
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from lnetstat.cli._options import Name, Seconds
+from lnetstat.cli._polling import Silence, polled
 from lnetstat.cli._recordings import TABLES, tell
 from lnetstat.errors import LnetstatError
 from lnetstat.frames import Frames, from_changes
@@ -19,66 +20,83 @@ from lnetstat.words import iso, printable
 from lnetstat.workers.stopping import Asked, ctrl_c
 
 if TYPE_CHECKING:
-    from lnetstat.analysis.watching import Event, Watcher
+    from lnetstat.analysis.changes import Event
+    from lnetstat.analysis.watching import Watcher
 
 BY_SIGNAL = 128
 POLL_S = 1.0
-QUIET_S = 30.0  # without a new sample for so long (and ten intervals) the writer seems to have stopped
 SHARE = 4  # at least three quarters of the time are left to others: a re-analysis that takes long comes more seldom
 
 
 @click.command()
-@click.argument("source", metavar="REC")
+@click.argument("source", metavar="REC|graphite://…")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
 @click.option("--history", "history_s", type=Seconds(), default="30min", show_default=True, help="Begin with so much of what is there.")
-@click.option("--once", is_flag=True, help="End where the recording ends now.")
+@click.option("--once", is_flag=True, help="End where the samples end now.")
+@click.option("--kind", type=click.Choice(["rate", "counter"]), default="rate", show_default=True, help="Graphite: what other series are.")
+@click.option("--credits-max", type=click.IntRange(min=0), help="Graphite: the limit that credits count down from (0: not known).")
 @click.option("--events", metavar="graphite://HOST[:PORT]", type=Name(), help="Post each change to this graphite-web as an event.")
 @click.option("--push", metavar="URL", type=Name(), help="Post each change to this URL, as the JSON of a Graphite event.")
-def command(source: str, as_json: bool, history_s: float, once: bool, events: str | None, push: str | None) -> int:
-    """Watch a recording that is being written: dead time, credits that run out, hosts that fall silent, each when it begins and ends.
+def command(
+    source: str, as_json: bool, history_s: float, once: bool, kind: str, credits_max: int | None, events: str | None, push: str | None
+) -> int:
+    """Watch a recording that is being written, or a Graphite, and say what begins and ends: dead time, credits that run out, hosts that
+    fall silent.
 
-    The same verdicts as `analyze`, from a sliding window of 30 minutes or 20 periods. Ends on Ctrl-C or SIGTERM.
+    The same verdicts as `analyze`, from a sliding window of 30 minutes or 20 periods. Ends on Ctrl-C or SIGTERM. A Graphite is asked for
+    the whole window every 5 to 30 s (`from` in its address does not count); while it fails, that is told once, and it is asked again.
 
     \b
     Examples:
       lnetstat record -o rec -i 0.2 & lnetstat watch rec
       lnetstat watch rec --json --events graphite://graphite:8080
+      lnetstat watch graphite://graphite:8080/lnet.rtr1.lnet_stats.route_length
     """
+    from lnetstat.series import graphite
+
+    problems: list[str] = []
+    with ctrl_c() as asked, contextlib.ExitStack() as stack:
+        takers = [_printer(as_json), *_posters([url for url in (events, push) if url], stack)]
+        if graphite.is_location(source):
+            changes = polled(source, asked, problems, history_s=history_s, once=once, kind=kind, credits_max=credits_max)
+        else:
+            changes = _followed(source, asked, problems, history_s=history_s, once=once)
+        for event in changes:
+            for take in takers:
+                take(event)
+    tell(problems)
+    if asked.is_set():
+        return BY_SIGNAL + asked.number
+    return 3 if problems else 0
+
+
+def _followed(folder: str, asked: Asked, problems: list[str], *, history_s: float, once: bool) -> Iterator["Event"]:
+    """Yield what changes in a recording; what could not be read of it is added to `problems` at the end."""
     from lnetstat.analysis.watching import Watcher
     from lnetstat.recording import Recording
 
-    end_ns = Recording(source).end_ns
-    follower = Follower(source, begin_ns=None if end_ns is None else end_ns - int(history_s * 1e9))
-    with ctrl_c() as asked, contextlib.ExitStack() as stack:
-        takers = [_printer(as_json), *_posters([url for url in (events, push) if url], stack)]
-        watcher = Watcher()
-        for event in _changes(follower, watcher, asked, once=once):
-            for take in takers:
-                take(event)
-    tell(follower.problems)
-    if asked.is_set():
-        return BY_SIGNAL + asked.number
-    return 3 if follower.problems else 0
+    end_ns = Recording(folder).end_ns
+    follower = Follower(folder, begin_ns=None if end_ns is None else end_ns - int(history_s * 1e9))
+    yield from _changes(follower, Watcher(), asked, once=once)
+    problems += follower.problems
 
 
 def _changes(follower: Follower, watcher: "Watcher", asked: Asked, *, once: bool) -> Iterator["Event"]:
     """Yield what changes until asked to end, or (`once`) until the recording ends."""
-    heard_s = time.monotonic()
-    quiet, slowest_s = False, 0.0
+    silence, slowest_s = Silence(), 0.0
     while not asked.is_set():
         frames = _next(follower)
         if frames is None:
             if once:
                 return
-            silent_s = time.monotonic() - heard_s
-            if not quiet and silent_s > max(QUIET_S, 10 * watcher.interval_s):
-                quiet = True
+            silent_s = silence.broken_after(watcher.interval_s)
+            if silent_s:
                 yield watcher.no_samples(silent_s)
             asked.wait(POLL_S)
             continue
-        heard_s, quiet = time.monotonic(), False
+        silence.heard()
         yield from watcher.feed(frames)
-        slowest_s = max(time.monotonic() - heard_s, 0.9 * slowest_s)
+        slowest_s = max(time.monotonic() - silence.heard_s, 0.9 * slowest_s)
         watcher.least_step_s = 0.0 if once else SHARE * slowest_s
 
 

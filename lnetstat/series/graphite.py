@@ -93,10 +93,20 @@ def place_of(location: str) -> Place:
     )
 
 
-def load(location: str, *, timeout_s: float = TIMEOUT_S) -> pd.DataFrame:
-    """Return the table of all series at a location: which is traffic, pings or credits is told by our metrics' names or an alias()."""
+def checked(location: str) -> None:
+    """Raise SourceError where a location could not be asked at any time: no address, or no target."""
     place = place_of(location)
-    table = graphite_roles.table_of(place.name, fetch(location, timeout_s=timeout_s))
+    if not place.targets:
+        raise SourceError(f"{place.name}: no target: {EXPECTED}")
+
+
+def load(location: str, *, begin_s: float | None = None, timeout_s: float = TIMEOUT_S) -> pd.DataFrame:
+    """Return the table of all series at a location: which is traffic, pings or credits is told by our metrics' names or an alias().
+
+    `begin_s`: from when on, in epoch seconds, whatever the location says.
+    """
+    place = place_of(location)
+    table = graphite_roles.table_of(place.name, fetch(location, begin_s=begin_s, timeout_s=timeout_s))
     steps = np.diff(np.unique(table["time"].to_numpy(np.float64)))
     step_s = float(np.median(steps)) if steps.size else 0.0
     if step_s > FINE_S:

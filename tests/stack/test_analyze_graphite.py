@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from lnetstat.cli.analyze import command
+from lnetstat.cli.watch import command as watch
 from lnetstat.model import Point
 from lnetstat.series import graphite
 
@@ -67,3 +68,14 @@ def test_no_such_series_and_a_target_that_is_none_are_told(filled):
         graphite.load(f"graphite://127.0.0.1:{filled.web_port}/no.such.series")
     with pytest.raises(graphite.SourceError, match=r"answers [45]00"):
         graphite.load(f"graphite://127.0.0.1:{filled.web_port}/noSuchFunction(lnet.*)")
+
+
+def test_watch_tells_what_analyze_tells(filled, begin_s):
+    location = f"graphite://127.0.0.1:{filled.web_port}/{ROUTED}?target={PINGS}&target={CREDITS}"
+    result = CliRunner().invoke(watch, [location, "--once", "--json", "--credits-max", "8"], standalone_mode=False)
+    assert result.return_value == 0, result.stderr
+    events = {event["kind"]: event for event in map(json.loads, result.stdout.splitlines())}
+    assert events["dead_time"]["evidence"]["period_s"] == pytest.approx(25, abs=0.05)
+    assert events["dead_time"]["evidence"]["cause"] == "ping"
+    assert events["oversubscribed_peers"]["evidence"]["required_peak"] == 12
+    assert {"ping_burst", "first_exhausted", "verdict"} <= set(events)
