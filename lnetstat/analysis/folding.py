@@ -118,17 +118,14 @@ def _search_range(weighted: Cells, weight: Cells, step_s: float, low_s: float, h
     widest = max(1, int(min(LARGEST_DUTY * first, LONGEST_DIP_S / step_s)))
     found = np.full((last - first + 1, KEPT_PER_PERIOD, 3), -np.inf)
     searched(weighted, weight, first, last, widest, LEAST_APART, found)
-    best: list[Candidate] = []
-    for period, ranked in enumerate(found.tolist(), first):
-        drifts = rows_of(weight.size, period) - 1
-        # A drift of r cells per row of p cells is a period of p / (1 - r / p): an event also moves on within its later row.
-        best += [
-            Candidate(period / (1 - row / (drifts * period)) * step_s, width * step_s, math.copysign(math.sqrt(abs(square)), square))
-            for square, width, row in ranked
-            if row >= 0
-        ]
-    best.sort(key=lambda each: -each.snr)
-    return best[:KEPT_PER_RANGE]
+    # A drift of r cells per row of p cells is a period of p / (1 - r / p): an event also moves on within its later row.
+    periods = np.arange(first, last + 1, dtype=np.float64)
+    drifts = np.maximum(2, -(-weight.size // periods)) - 1  # as many as rows_of tells, less one
+    square, width, row = (np.ravel(found[:, :, part]) for part in range(3))
+    period_s = np.repeat(periods, KEPT_PER_PERIOD) / (1 - row / np.repeat(drifts * periods, KEPT_PER_PERIOD)) * step_s
+    snr = np.copysign(np.sqrt(np.abs(square)), square)
+    best = np.argsort(-snr, kind="stable")[: min(KEPT_PER_RANGE, int((row >= 0).sum()))]
+    return [Candidate(*each) for each in zip(period_s[best].tolist(), (width[best] * step_s).tolist(), snr[best].tolist(), strict=True)]
 
 
 def _downsample(values: FloatArray, factor: int) -> Cells:

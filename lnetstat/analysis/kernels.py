@@ -95,7 +95,7 @@ def _fit_boxes(
 def _compiled(folder: Path | None) -> Callable[..., None]:
     numba = importlib.import_module("numba")
     namespace: dict[str, Any] = {"np": np, "HALF": HALF, "BATCH_CELLS": BATCH_CELLS, "__name__": __name__}
-    for function in (_add, _fold, _side_by_side, _widen, _take_better, _best_boxes, _pick):
+    for function in (_add, _add_at, _fold, _side_by_side, _widen, _take_better, _best_boxes, _pick):
         copy = types.FunctionType(function.__code__, namespace, function.__name__)
         namespace[function.__name__] = numba.njit(copy, error_model="numpy", no_cpython_wrapper=True)
     outermost = compiled.outermost(types.FunctionType(_search_periods.__code__, namespace, _search_periods.__name__), folder)
@@ -150,11 +150,18 @@ def _fold(weighted: Floats, weight: Floats, room: Floats, rows: int, period: int
                 tail = (middle + of_tail) * long
                 out = (begin + drift) * long
                 cut = (drift - of_tail) % period * 2
-                _add(values[head : head + long - cut], values[tail + cut : tail + long], to[out : out + long - cut])
-                _add(values[head + long - cut : head + long], values[tail : tail + cut], to[out + long - cut : out + long])
+                _add_at(values, head, tail + cut, to, out, long - cut)
+                _add_at(values, head + long - cut, tail, to, out + long - cut, cut)
         at = 1 - at
         level -= 1
     return at
+
+
+def _add_at(values: Floats, left: int, right: int, to: Floats, out: int, count: int) -> None:
+    """Add two pieces of `values`. Unsigned places cannot count from the end: without that doubt the loop works on many at a time."""
+    left_at, right_at, out_at = np.uint64(left), np.uint64(right), np.uint64(out)
+    for i in range(np.uint64(count)):
+        to[out_at + i] = values[left_at + i] + values[right_at + i]
 
 
 def _add(left: Floats, right: Floats, to: Floats) -> None:
