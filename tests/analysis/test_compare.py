@@ -124,6 +124,13 @@ def test_credits_alone_are_compared():
     assert found.first_exhausted == ("peer_credits", "none")
 
 
+def test_a_percentile_of_samples_is_no_better_than_sampling():
+    """Blocks of one record agree to a credit, but what samples see of the peak is 10 % off as a whole."""
+    found = figure(compare(credits_only(1, -12), credits_only(2, -13)), "peer_credits.required_p99")
+    assert (found.before, found.after) == (20, 21)
+    assert found.verdict == "no difference shown"
+
+
 def test_the_json_satisfies_its_schema(untuned):
     for after in (untuned[1], analysis(58, depth=0), credits_only(4, -12), analysis(59, seconds=3)):
         jsonschema.validate(compare(untuned[0], after).as_json(), COMPARE_SCHEMA)

@@ -1,5 +1,7 @@
 """Watching a recording: dead time told within two periods of the sixth dip, its end, credits at once, and clocks and hosts as they are."""
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -23,16 +25,19 @@ class Node:
         self.follower = Follower(str(folder))
         self.host, self.depth, self.noise, self.width = host, depth, noise, width
         self.random = np.random.default_rng(5)
-        self.moved = 0
+        self.moved = self.messages = 0
         self.low = 8
+        self.peers = 1  # beside the one that may run out
 
-    def snapshots(self, second, *, period=0.0, load=1e9, free=8, host=""):
+    def snapshots(self, second, *, period=0.0, load=1e9, free=8, host="", state="up"):
         inside = period and second % period < self.width
         self.moved += int(load * (1 - self.depth * bool(inside)) * (1 + self.noise * self.random.standard_normal()))
+        self.messages += 900 if inside else 100
         self.low = min(self.low, free)
+        rest = "".join(f"10.2.{nid // 250}.{nid % 250 + 2}@tcp1 1 {state} -1 8 8 8 8 8 0\n" for nid in range(self.peers))
         texts = {
-            "peers": f"{HEADER}10.2.0.1@tcp1 1 up -1 8 8 8 {free} {self.low} 0\n10.2.0.2@tcp1 1 up -1 8 8 8 8 8 0\n",
-            "stats": f"0 1 0 0 0 {second * 100} 0 0 0 {self.moved} 0\n",
+            "peers": f"{HEADER}10.2.0.1@tcp1 1 up -1 8 8 8 {free} {self.low} 0\n{rest}",
+            "stats": f"0 1 0 0 0 {self.messages} 0 0 0 {self.moved} 0\n",
             "buffers": BUFFERS,
         }
         stamp = round((BEGIN + second) * 1e9)
@@ -66,41 +71,94 @@ def of(events, kind, change=None):
     return [each for each in events if each.kind == kind and change in (None, each.change)]
 
 
-@pytest.mark.parametrize(("period", "width", "depth", "noise", "step"), [(25.0, 2, 0.6, 0.1, 12)])
-def test_dead_time_is_told_within_two_periods_of_the_sixth_dip_and_so_is_its_end(tmp_path, period, width, depth, noise, step):
-    node = Node(tmp_path / "rec", depth=depth, noise=noise, width=width)
-    watcher, fifth, eighth, last = Watcher(), int(5 * period), int(8 * period), int(10 * period)
-    events = watched(node, watcher, range(fifth), every=fifth, period=period)
-    events += watched(node, watcher, range(fifth, eighth), every=step, period=period)
-    events += watched(node, watcher, range(eighth, last), every=100, period=period)
-    begun = of(events, "dead_time", "begin")
-    assert len(begun) == 1
-    assert begun[0].evidence["period_s"] == pytest.approx(period, rel=0.02)
-    assert begun[0].time_ns / 1e9 - (BEGIN + 5 * period + width) <= 2 * period + step
-    ended = of(watched(node, watcher, range(last, int(14 * period)), every=25), "dead_time", "end")
-    assert len(ended) == 1
-    assert ended[0].time_ns / 1e9 - (BEGIN + 9 * period) <= 4 * period
-    assert "the last dip was at" in ended[0].message
+PERIOD, WIDTH, STEP = 25, 2, 12
+
+
+@pytest.fixture(scope="module")
+def followed(tmp_path_factory):
+    """Ten dips, credits that run out in the last two, then a steady load: (events until then, events after, what analyze says then)."""
+    folder = tmp_path_factory.mktemp("followed") / "rec"
+    node, watcher = Node(folder, depth=0.6, noise=0.1, width=WIDTH), Watcher()
+    fifth, eighth, last = 5 * PERIOD, 8 * PERIOD, 10 * PERIOD
+    during = watched(node, watcher, range(fifth), every=fifth, period=PERIOD)
+    during += watched(node, watcher, range(fifth, eighth), every=STEP, period=PERIOD)
+    during += watched(node, watcher, range(eighth, last), every=last - eighth, period=PERIOD, free=-3)
+    whole = analyze(load(Recording(folder)))
+    after = watched(node, watcher, range(last, 14 * PERIOD), every=25)
     node.writer.close()
+    return during, after, whole
 
 
-def test_the_verdict_is_that_of_analyze(node, tmp_path):
-    events = watched(node, Watcher(), range(400), every=100, period=25.0)
-    whole = analyze(load(Recording(tmp_path / "rec")))
-    begun = of(events, "dead_time", "begin")[0]
+def test_dead_time_is_told_within_two_periods_of_the_sixth_dip_and_so_is_its_end(followed):
+    during, after, _ = followed
+    begun = of(during, "dead_time", "begin")
+    assert len(begun) == 1
+    assert begun[0].evidence["period_s"] == pytest.approx(PERIOD, rel=0.02)
+    assert begun[0].time_ns / 1e9 - (BEGIN + 5 * PERIOD + WIDTH) <= 2 * PERIOD + STEP
+    ended = of(after, "dead_time", "end")
+    assert len(ended) == 1
+    assert ended[0].time_ns / 1e9 - (BEGIN + 9 * PERIOD) <= 4 * PERIOD
+    assert "the last dip was at" in ended[0].message
+
+
+def test_the_verdicts_are_those_of_analyze(followed):
+    during, _, whole = followed
+    begun = of(during, "dead_time", "begin")[0]
     assert whole.dead_time.detected
-    assert begun.evidence["period_s"] == pytest.approx(whole.dead_time.period_s, rel=0.01)
+    assert begun.evidence["period_s"] == pytest.approx(whole.dead_time.period_s, rel=0.02)
     assert begun.subject == "route_length of rtr1"
+    kinds = {each.kind for each in whole.findings}
+    assert {"dead_time", "ping_burst", "first_exhausted", "oversubscribed_peers"} <= kinds
+    assert {each.kind for each in during if each.change == "begin"} == kinds
+
+
+def test_every_state_is_told_once_and_ends(followed):
+    during, after, _ = followed
+    begun = [(each.kind, each.subject) for each in during + after if each.change == "begin"]
+    ended = [each.kind for each in after if each.change == "end"]
+    assert len(set(begun)) == len(begun)
+    assert sorted(ended) == sorted(kind for kind, _ in begun)
+
+
+def test_peers_that_are_down_are_told_though_not_all_are_kept(node):
+    node.peers = 200
+    held = []
+    watcher = Watcher(analysis=lambda frames: held.append(len(frames.tables["peers"])) or analyze(frames))
+    assert of(watched(node, watcher, range(10), every=10), "peer_down") == []
+    assert held[-1] <= 10  # of 201 peers the nearest to its limit
+    node.peers = 199
+
+    def written(seconds, state):
+        for second in seconds:
+            snapshots = node.snapshots(second)
+            row = f"10.9.9.9@tcp1 1 {state} -1 8 8 8 8 8 0\n"
+            node.writer.write([each._replace(text=each.text + row) if each.name == "peers" else each for each in snapshots])
+        return of(watcher.feed(node.new()), "peer_down")
+
+    begun = written(range(10, 20), "up") + written(range(20, 30), "down") + written(range(30, 40), "down")
+    assert [(each.change, each.subject) for each in begun] == [("begin", "10.9.9.9@tcp1 on rtr1")]
+    assert [each.change for each in written(range(40, 130), "up") + written(range(130, 140), "up")] == ["end"]
+
+
+def test_a_host_unlike_its_peers_is_told(node):
+    nodes = [copy.copy(node) for _ in range(6)]
+    watcher, events = Watcher(), []
+    for second in range(60):
+        for number, each in enumerate(nodes):
+            node.writer.write(each.snapshots(second, load=1e8 if number == 3 else 1e9, host=f"rtr{number}"))
+    events = watcher.feed(node.new())
+    assert [(each.change, each.subject) for each in of(events, "odd_one_out")] == [("begin", "rtr3")]
 
 
 def test_a_steady_load_begins_nothing(node):
-    events = watched(node, Watcher(), range(800), every=100)
+    events = watched(node, Watcher(), range(400), every=100)
     assert [each.kind for each in events if each.kind != "verdict"] == []
     assert [each.evidence["verdict"] for each in of(events, "verdict")] == ["cannot_tell", "none"]
 
 
 def test_credits_that_run_out_are_told_with_the_sample_that_shows_them(node):
     watcher = Watcher()
+    watcher.least_step_s = 1e6  # one look at the beginning: credits are told from what is fed
     assert of(watched(node, watcher, range(100), every=50), "oversubscribed_peers") == []
     node.write([100], free=-5)
     begun = of(watcher.feed(node.new()), "oversubscribed_peers")
@@ -114,17 +172,19 @@ def test_credits_that_run_out_are_told_with_the_sample_that_shows_them(node):
 
 def test_a_pause_of_the_load_is_no_end_of_dead_time(node):
     watcher = Watcher()
-    watched(node, watcher, range(400), every=200, period=25.0)
-    events = watched(node, watcher, range(400, 500), every=50, load=0)
+    watched(node, watcher, range(250), every=250, period=25.0)
+    events = watched(node, watcher, range(250, 350), every=50, load=0)
     assert of(events, "dead_time", "end") == []
 
 
 def test_a_clock_that_goes_back_is_told_and_watched_on(node):
-    watcher = Watcher()
-    watched(node, watcher, range(1000, 1300), every=300)
-    events = watched(node, watcher, range(500, 800), every=100, period=25.0)
+    seen_ns = []
+    watcher = Watcher(analysis=lambda frames: seen_ns.append(int(frames.states["time_ns"].max())) or analyze(frames))
+    watched(node, watcher, range(1000, 1200), every=200)
+    events = watched(node, watcher, range(500, 740), every=120, period=25.0)
     assert [each.subject for each in of(events, "clock_step")] == ["rtr1"]
     assert len(of(events, "dead_time", "begin")) == 1
+    assert seen_ns[-1] == (BEGIN + 739) * 10**9, "samples of before the step, which would lie in the future, are let go"
 
 
 def test_hosts_that_come_and_go_are_told(node):
@@ -143,21 +203,26 @@ def test_hosts_that_come_and_go_are_told(node):
 
 
 def test_memory_and_cost_are_bounded(node):
-    """Two hours at one sample in 2 s: the window stays 30 minutes long, and analyses are as far apart as they are asked to be."""
-    calls = []
-    watcher = Watcher(analysis=lambda frames: calls.append(len(frames.states)) or analyze(frames))
-    watcher.least_step_s = 1800.0
-    for first in range(0, 7200, 200):
-        node.write(range(first, first + 200, 2))
+    """An hour and a half at one sample in 4 s: the window stays 30 minutes long, and analyses are as far apart as they are asked to be."""
+    calls, found = [], []
+
+    def counted(frames):
+        calls.append(len(frames.states))
+        found.append(found[0] if found else analyze(frames))
+        return found[0]
+
+    watcher = Watcher(analysis=counted)
+    watcher.least_step_s = 900.0
+    for first in range(0, 5400, 200):
+        node.write(range(first, first + 200, 4))
         watcher.feed(node.new())
-    assert max(calls) <= 3 * (1800 + 200) / 2 + 3
-    assert len(calls) <= 7200 / 1800 + 1
+    assert max(calls) <= 3 * (1800 + 200) / 4 + 3
+    assert len(calls) <= 5400 / 900 + 1
 
 
-def test_events_are_json_of_plain_values(node):
-    events = watched(node, Watcher(), range(400), every=200, period=25.0, free=-3)
-    kinds = {each.as_json()["kind"] for each in events}
-    assert {"verdict", "dead_time", "oversubscribed_peers"} <= kinds
+def test_events_are_json_of_plain_values(followed):
+    events = [*followed[0], *followed[1]]
+    assert {"verdict", "dead_time", "oversubscribed_peers"} <= {each.as_json()["kind"] for each in events}
     assert all(each.as_json()["severity"] in ("info", "warning", "critical") for each in events)
     assert sorted(each.time_ns for each in events) == [each.time_ns for each in events]
 
