@@ -125,7 +125,7 @@ def _explain(
     if drifts is not None:
         sure = found is not None and found.passed and found.score > DECLARED_SCORE
         better = found is None or drifts.score > found.score
-        if (better and not sure) or (drifts.score > DECLARED_SCORE and drifting.wanders(drifts)):
+        if better and (not sure or drifting.wanders(drifts)):
             found = drifts
     return found, test
 

@@ -17,6 +17,8 @@ from lnetstat.analysis.vetting import Box, Prefix, Vetted
 
 DECLARED_SCORE = 6.8
 GUIDING_Z = 5.0
+SCORE_OF_Z = 1.6  # a coincidence of 4.25 sigma is declared: it is one test, not the best of a search
+HARMONIC_STAT = 1.3  # a harmonic folds the same dips, with less plateau between them
 SAME_PERIOD = 0.003  # of the period: as near as two folds of one phase come
 STRONG_STAT = 15.0  # a rejected phase this strong is subtracted before searching again
 TRUST_AFTER_SUBTRACTION = 0.8  # edges of a phase that is not quite regular remain and look like brief dips
@@ -48,7 +50,7 @@ def blind(series: Normalised, phases_s: list[float]) -> tuple[Normalised, Found 
         sums = vetting.prefix_sums(series)
         vetted = [each for each in _vetted(series, sums, folding.search(series)) if not _in_phase(series, each.box, phases_s)]
         best = vetted[0] if vetted else None
-        rejected = [each for each in vetted if not each.passed and each.box.stat > STRONG_STAT and not _near_a_find(each, vetted)]
+        rejected = [each for each in vetted if not each.passed and each.box.stat > STRONG_STAT and not _belongs_to_a_find(each, vetted)]
         strongest = max(rejected, key=lambda each: each.box.stat, default=None)
         if strongest is None or (best is not None and best.passed and best.box.stat >= 0.8 * strongest.box.stat):
             break
@@ -94,9 +96,15 @@ def _vetted(series: Normalised, sums: Prefix, candidates: list[Candidate]) -> li
     return vetted
 
 
-def _near_a_find(rejected: Vetted, vetted: list[Vetted]) -> bool:
-    """Return True when a box of nearly the same period passed: then the rejected one is its blurred copy, no application phase."""
-    return any(each.passed and each.score > DECLARED_SCORE and abs(each.box.period_s / rejected.box.period_s - 1) < 0.01 for each in vetted)
+def _belongs_to_a_find(rejected: Vetted, vetted: list[Vetted]) -> bool:
+    """Return True when a box of nearly the same period passed, or of a fraction or multiple that is no weaker: then the rejected one is
+    its blurred copy or its harmonic, no phase of an application."""
+    for each in vetted:
+        if each.passed and each.score > DECLARED_SCORE:
+            ratio = max(each.box.period_s / rejected.box.period_s, rejected.box.period_s / each.box.period_s)
+            if ratio < 1.01 or (abs(ratio / round(ratio) - 1) < 0.01 and rejected.box.stat < HARMONIC_STAT * each.box.stat):
+                return True
+    return False
 
 
 def _strict(series: Normalised, vetted: Vetted) -> Found:
@@ -126,12 +134,9 @@ def guided(series: Normalised, ping_rates: Rates, test: pings.PingTest, found: F
     candidates = folding.search(upside_down, keep=8)
     if not candidates or candidates[0].snr <= 0:
         return None  # pings that never pause
-    likely = [each for each in candidates if each.snr > 0.8 * candidates[0].snr]
-    shortest = min(likely, key=lambda each: each.period_s)
-    ping_box = vetting.fit_box(upside_down, shortest)
-    flood_cycles = vetting.vet(upside_down, vetting.prefix_sums(upside_down), ping_box)
-    if flood_cycles.score <= 4:
-        return None  # floods missing in every second cycle: a harmonic of a period that the record is too short for
+    ping_box = _flood_cycle(upside_down, [each for each in candidates if each.snr > 0.8 * candidates[0].snr])
+    if ping_box is None:
+        return None
     sums = vetting.prefix_sums(series)
     length = float(series.time_s[-1] - series.time_s[0])
     widths = np.geomspace(max(0.7 * series.dt_s, 0.2), min(0.2 * ping_box.period_s, folding.LONGEST_DIP_S), 6)
@@ -143,4 +148,15 @@ def guided(series: Normalised, ping_rates: Rates, test: pings.PingTest, found: F
         strict = found
     if not strict.passed or (test.z <= GUIDING_Z and strict.score <= 4):
         return None
-    return strict._replace(score=max(strict.score, 1.4 * test.z))
+    return strict._replace(score=max(strict.score, SCORE_OF_Z * test.z))
+
+
+def _flood_cycle(upside_down: Normalised, likely: list[Candidate]) -> Box | None:
+    """Return the shortest likely period of the floods at which every cycle has one; None where floods are missing at all of them."""
+    sums = vetting.prefix_sums(upside_down)
+    for candidate in sorted(likely, key=lambda each: each.period_s):
+        box = vetting.fit_box(upside_down, candidate)
+        flood_cycles = vetting.vet(upside_down, sums, box)
+        if flood_cycles.score > 4 and vetting.is_even(flood_cycles.depths):
+            return box
+    return None
