@@ -127,7 +127,7 @@ def stack(series: list[Normalised]) -> Normalised:
     for each in series:
         index = np.clip(((each.time_s - begin) / dt).astype(np.int64), 0, cells - 1)
         trust = each.weight / each.sigma**2
-        clipped = np.clip(each.residual, -CLIP_SIGMA * each.sigma, CLIP_SIGMA * each.sigma)
+        clipped = np.clip(each.residual, -1.05, CLIP_SIGMA * each.sigma)  # downwards nothing is lower than no load
         residual += summed(index, trust * clipped, cells)
         weight += summed(index, trust, cells)
     used = weight > 0

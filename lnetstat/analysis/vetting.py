@@ -229,8 +229,14 @@ def is_even(depths: FloatArray) -> bool:
     """Return False where every m-th cycle dips and others do not: then the period is a fraction of an application's own, whose edges
     look like dips at some phases only.
 
-    The means of the m classes of cycles are compared by their variance over what the scatter within the classes allows (an F test).
+    The means of the m classes of cycles are compared by their variance over what the scatter within the classes allows (an F test), in
+    the whole record and in its halves: where phases jump in between, the classes change places.
     """
+    half = depths.size // 2
+    return _classes_alike(depths) and _classes_alike(depths[:half]) and _classes_alike(depths[half:])
+
+
+def _classes_alike(depths: FloatArray) -> bool:
     number = np.arange(depths.size)
     known = np.isfinite(depths)
     for count in range(2, min(MOST_CLASSES, int(known.sum()) // LEAST_INCIDENTS) + 1):
