@@ -66,6 +66,7 @@ def _load(sides: tuple[Side, Side]) -> tuple[list[Figure], bool | None, float]:
     figures.append(plain_figure("pings", "pings/s", *(_pings(side.analysis) for side in sides)))
     figures.append(plain_figure("ping_interval", "s", *(_ping_interval(side.analysis) for side in sides)))
     figures.append(plain_figure("hosts", "hosts", *(exact(len(side.analysis.quality)) for side in sides)))
+    figures.append(plain_figure("peers", "peers", *(exact(_peers(side.analysis)) for side in sides)))
     figures.append(plain_figure("duration", "s", *(exact(_length(side.analysis)) for side in sides)))
     figures.append(plain_figure("sampling_interval", "s", *(exact(_sampling(side)) for side in sides)))
     return [each for each in figures if each.before is not None or each.after is not None], same, ratio
@@ -108,6 +109,11 @@ def _ping_interval(analysis: Analysis) -> Estimate | None:
     if largest is None:
         return None
     return Estimate(largest.period_s, largest.gap_cv * largest.period_s / math.sqrt(len(largest.onsets_s)), len(largest.onsets_s))
+
+
+def _peers(analysis: Analysis) -> float | None:
+    """Return the peers of the host that knew most of them: on a router its clients and servers."""
+    return max((each.peers for each in analysis.quality if each.peers is not None), default=None)
 
 
 def _length(analysis: Analysis) -> float | None:

@@ -143,6 +143,7 @@ TITLES = {
     "pings": "pings",
     "ping_interval": "ping interval",
     "hosts": "hosts",
+    "peers": "peers, of the host with most",
     "duration": "length of the record",
     "sampling_interval": "sampling interval",
     "period_s": "period of the dips",
@@ -163,7 +164,7 @@ def shown(figure: Figure, value: float) -> str:
         return f"-{percent(-value)}" if value < 0 else percent(value)
     if figure.unit == "s":
         return f"{value:.4g} s"
-    if figure.unit in ("credits", "hosts"):
+    if figure.unit in ("credits", "hosts", "peers"):
         return f"{value:,.0f}"
     unit = figure.unit.removeprefix("1") if figure.unit == "1/s" else figure.unit.replace("bytes", "B")
     unit = unit if unit.startswith(("B", "/")) else f" {unit}"

@@ -24,8 +24,17 @@ def quality_of(frames: Frames) -> tuple[HostQuality, ...]:
         usual = own.loc[own["name"] == counts.index[0], "time_ns"].to_numpy(np.int64)
         known = own[own["name"].isin(LNET_FILES)]
         states = {str(state): int(count) for state, count in (known if len(known) else own)["state"].value_counts().items()}
-        found.append(quality_from(str(host), usual, states, all_ns=_used(own)["time_ns"].to_numpy(np.int64)))
+        quality = quality_from(str(host), usual, states, all_ns=_used(own)["time_ns"].to_numpy(np.int64))
+        found.append(quality._replace(peers=_peers(frames.tables.get("peers"), str(host))))
     return tuple(found)
+
+
+def _peers(table: pd.DataFrame | None, host: str) -> int | None:
+    """Return the most peers that one sample of a host shows; None where none shows any, or not all are there."""
+    if table is None or table.attrs.get("thinned"):
+        return None
+    sizes = table.loc[(table["host"] == host).to_numpy(bool), "time_ns"].value_counts()
+    return int(sizes.max()) if len(sizes) else None
 
 
 def _used(own: pd.DataFrame) -> pd.DataFrame:

@@ -44,6 +44,7 @@ def load_thinned(
     if parts:
         whole = pd.concat(parts, ignore_index=True)
         peers["peers"] = whole.astype(dict.fromkeys(("host", "instance", "nid", "state"), "category"))
+        peers["peers"].attrs["thinned"] = True  # its rows are not all peers
     every = pd.concat([each.astype({"host": object, "name": object}) for each in states if len(each)] or states[:1], ignore_index=True)
     every = every.astype({"host": "category", "name": "category"})
     return Thinned(Frames(others.tables | peers, others.facts, every), left_out)

@@ -112,6 +112,28 @@ def test_events_are_posted_also_past_errors_of_the_server(recorded, web, capsys,
     assert json.loads(posted["data"])["schema"] == 1
 
 
+def test_push_posts_the_same_events_to_any_url(recorded, web, capsys, monkeypatch):
+    address, taken = web
+    monkeypatch.setattr("lnetstat.cli._events.PAUSES_S", (0.0, 0.0))
+    assert cli.run(["watch", recorded, "--once", "--json", "--push", f"http://{address}/hook?team=io"]) == 0
+    printed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {path for path, _ in taken} == {"/hook?team=io"}
+    assert [json.loads(event["data"]) for _, event in taken] == printed
+
+
+def test_history_says_how_much_of_what_is_there_is_looked_at(tmp_path, capsys):
+    folder = tmp_path / "rec"
+    for first in (0, 1000):  # a segment each
+        with RecordingWriter(str(folder)) as writer:
+            write(writer, range(first, first + 30))
+    kinds = []
+    for history in ("60s", "30min"):
+        assert cli.run(["watch", str(folder), "--once", "--json", "--history", history]) == 0
+        kinds.append({json.loads(line)["kind"] for line in capsys.readouterr().out.splitlines()})
+    assert "data_gap" not in kinds[0]
+    assert "data_gap" in kinds[1], "the hole between the segments"
+
+
 def test_a_server_that_is_not_there_is_told_once_and_never_waited_for(capsys, monkeypatch):
     monkeypatch.setattr("lnetstat.cli._events.PAUSES_S", (0.0, 0.0))
     told = []
