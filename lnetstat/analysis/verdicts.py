@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lnetstat.analysis import pings
+from lnetstat.analysis import pings, stretches
 from lnetstat.analysis.deadtime import Label, dead_time
 from lnetstat.analysis.rates import Rates
 from lnetstat.analysis.results import DeadTime, Interval, PingBursts
@@ -52,14 +52,35 @@ def _case(label: Label, sources: list[Rates], track: Track, tracks: Sequence[Tra
 
 
 def judged(case: Case) -> DeadTime:
-    """Return the verdict."""
-    return dead_time(
+    """Return the verdict. Of a record that is empty nearly all the time it is that on its fullest stretch, and says so."""
+    stretch = stretches.fullest(case.sources)
+    sources = case.sources if stretch is None else [part for part in _within(case.sources, stretch) if part.time_s.size]
+    verdict = dead_time(
         case.label,
-        case.sources,
-        case.ping_rates,
-        case.message_rates,
+        sources,
+        _beside(case.ping_rates, sources),
+        _beside(case.message_rates, sources),
         exact_periods_s=case.hints.exact_periods_s,
         ping_interval_s=case.hints.ping_interval_s,
+    )
+    if stretch is None:
+        return verdict
+    samples, of_all = (sum(rates.time_s.size for rates in each) for each in (sources, case.sources))
+    told = f"is judged by {samples} of {of_all} samples, which lie within {stretch[1] - stretch[0]:.0f} s, as the rest is far away"
+    return verdict._replace(reason=f"{verdict.reason}; {told}" if verdict.reason else told)
+
+
+def _within(rates: list[Rates], stretch: Interval) -> list[Rates]:
+    return [stretches.within(each, stretch) for each in rates]
+
+
+def _beside(rates: Rates | None, sources: list[Rates]) -> Rates | None:
+    """Return what was counted while the sources were sampled, where all that was counted is empty nearly all the time."""
+    if rates is None or stretches.fullest([rates]) is None:
+        return rates
+    sampled = [each.time_s for each in sources if each.time_s.size]
+    return (
+        stretches.within(rates, (min(float(each[0]) for each in sampled), max(float(each[-1]) for each in sampled))) if sampled else rates
     )
 
 
