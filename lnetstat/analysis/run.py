@@ -99,7 +99,13 @@ def joined(parts: list[Frames]) -> Frames:
 
 def _concat(tables: list[pd.DataFrame]) -> pd.DataFrame:
     whole = [table for table in tables if not table.empty] or tables[:1]
-    return pd.concat(whole, ignore_index=True) if len(whole) > 1 else whole[0]
+    if len(whole) == 1:
+        return whole[0]
+    joint = pd.concat(whole, ignore_index=True)
+    most = [table.attrs["most_peers"] for table in whole if "most_peers" in table.attrs]
+    if most:
+        joint.attrs["most_peers"] = max(most)
+    return joint
 
 
 def within(frames: Frames, begin_ns: int | None, end_ns: int | None) -> Frames:

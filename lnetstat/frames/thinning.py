@@ -33,18 +33,19 @@ def load_thinned(
     others = load(recording, tables=set(tables) - {"peers"}, begin_ns=begin_ns, end_ns=end_ns, hosts=[host])
     windows = list(_stretches(recording, begin_ns, end_ns, stretch_ns))
     kept, left_out = _rows_kept(_peers(recording, host, window) for window in windows)
-    parts, states = [], [others.states]
+    parts, states, most = [], [others.states], 0
     for window in windows:
         frames = load(recording, tables=["peers"], begin_ns=window[0], end_ns=window[1], hosts=[host])
         states.append(frames.states)
         table = frames.tables.get("peers")
-        if table is not None:
+        if table is not None and len(table):
+            most = max(most, int(table["time_ns"].value_counts().max()))
             parts.append(table[pd.MultiIndex.from_frame(table[KEY]).isin(kept)].astype(dict.fromkeys(("nid", "state"), object)))
     peers = {}
     if parts:
         whole = pd.concat(parts, ignore_index=True)
         peers["peers"] = whole.astype(dict.fromkeys(("host", "instance", "nid", "state"), "category"))
-        peers["peers"].attrs["thinned"] = True  # its rows are not all peers
+        peers["peers"].attrs["most_peers"] = most  # in a sample, of which these are some
     every = pd.concat([each.astype({"host": object, "name": object}) for each in states if len(each)] or states[:1], ignore_index=True)
     every = every.astype({"host": "category", "name": "category"})
     return Thinned(Frames(others.tables | peers, others.facts, every), left_out)
