@@ -108,9 +108,12 @@ def _incidents(analysis: Analysis) -> str:
 
 
 def _clock(host: HostQuality) -> str:
-    ahead = "ahead of" if (host.clock_offset_s or 0) > 0 else "behind"
-    told = f"its clock is {abs(host.clock_offset_s or 0):.3g} ± {host.clock_error_s or 0:.2g} s {ahead} the others'"
-    return told if host.clock_period_s is None else f"{told} (or {host.clock_period_s:.3g} s more or less: floods are periodic)"
+    offset = host.clock_offset_s or 0.0
+    figure = f"{abs(offset):.3g} ± {host.clock_error_s or 0:.2g} s"
+    if host.clock_period_s is not None:  # clients ping at phases of their own
+        when = "after" if offset > 0 else "before"
+        return f"its floods come {figure} {when} the others', one each {host.clock_period_s:.3g} s: its clock or their phase, which is ambiguous"
+    return f"its clock is {figure} {'ahead of' if offset > 0 else 'behind'} the others'"
 
 
 def _quality(analysis: Analysis) -> str:

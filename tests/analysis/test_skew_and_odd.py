@@ -43,12 +43,51 @@ def test_a_track_is_put_on_the_others_clock():
     assert skew.aligned(tracks[0], clocks) is tracks[0]
 
 
-def test_periodic_floods_leave_the_period_open_and_the_nearest_is_taken():
+def test_periodic_floods_leave_the_period_open_and_nothing_is_aligned_for_them():
     tracks = [track(f"h{each}", floods(1800, period=25), ahead_s=4.0 if each == 3 else 0.0) for each in range(6)]
     clocks = skew.clocks_of(tracks).by_host
     assert set(clocks) == {"h3"}
     assert clocks["h3"].offset_s == pytest.approx(4.0, abs=0.4)
     assert clocks["h3"].period_s == pytest.approx(25, abs=1)
+    assert skew.aligned(tracks[3], skew.Clocks(clocks)) is tracks[3]
+
+
+@pytest.mark.parametrize(("seconds", "period"), [(1800, 25), (240, 75), (600, 180)])
+def test_groups_that_ping_at_phases_of_their_own_are_never_told_as_clocks(seconds, period):
+    loads = [np.roll(floods(seconds, period=period), 11 * (each % 2)) for each in range(6)]
+    tracks = [track(f"h{each}", load) for each, load in enumerate(loads)]
+    assert all(clock.period_s is not None for clock in skew.clocks_of(tracks).by_host.values())
+    assert all(clock.period_s is not None for clock in skew.clocks_of(tracks[:2]).by_host.values())
+
+
+def sampled(onsets, seconds, dt, *, ahead_s, noise, random):
+    """Loads with dips of 3 s, as a host samples them whose ticks are anywhere and whose clock is ahead."""
+    fine = np.ones(seconds * 100)
+    for onset in onsets:
+        fine[int(100 * onset) : int(100 * (onset + 3))] = 0.4
+    each, skipped = round(100 * dt), random.integers(round(100 * dt))
+    rate = fine[skipped : skipped + (fine.size - skipped) // each * each].reshape(-1, each).mean(axis=1)
+    rate *= 1 + noise * random.standard_normal(rate.size)
+    time = BEGIN + skipped / 100 + dt * (np.arange(rate.size) + 0.5) + ahead_s
+    return Rates(time, rate, np.full(rate.size, dt), dt, 0, ())
+
+
+@pytest.mark.parametrize("dt", [0.1, 0.25, 1.0])
+@pytest.mark.parametrize("noise", [0.03, 0.15])
+def test_the_error_told_covers_the_offset(dt, noise):
+    random = np.random.default_rng(6)
+    covered = []
+    for _ in range(20):
+        onsets, ahead_s = random.uniform(10, 880, 25), random.uniform(3, 20)
+        pair = [sampled(onsets, 900, dt, ahead_s=ahead, noise=noise, random=random) for ahead in (0.0, ahead_s)]
+        tracks = [Track(host, "router", "", "", "", "throughput", "", rates) for host, rates in zip("ab", pair, strict=True)]
+        clock = skew.clocks_of(tracks).by_host.get("b")
+        if clock is None:
+            continue  # noise may hide it
+        covered.append(abs(clock.offset_s - ahead_s) <= 2 * clock.error_s)
+        assert clock.error_s < 0.3 * dt + 0.05
+    assert len(covered) >= 15
+    assert np.mean(covered) >= 0.9
 
 
 @pytest.mark.parametrize("seed", range(10))
