@@ -234,7 +234,7 @@ KINDS = {
         "What happened at that time: peers that vanish, routes that are down, routing switched off.",
     ),
     "odd_one_out": Kind(
-        "One host is unlike its peers on the same networks.",
+        "One host is unlike its peers on the same networks, or one of a host's gateways, interfaces or CPTs unlike the others.",
         "warning",
         (
             {
@@ -242,6 +242,14 @@ KINDS = {
                 "role": Key("string", "router or oss"),
                 "hosts": Key("integer", "how many were compared"),
                 "figures": Key("object", "figure → value, median of the hosts, distance in robust sigmas (null: the others are all alike)"),
+            },
+            {
+                "host": HOST,
+                "resource": Key("string", "peer_credits, ni_credits or router_buffers: what the path holds"),
+                "shared": Key("string", "the network or the pool that the paths compared share"),
+                "path": Key("string", "NID, NID and CPT, or pool and CPT"),
+                "paths": Key("integer", "how many were compared"),
+                "figures": Key("object", "figure → value, median of the paths, distance in robust sigmas (null: the others are all alike)"),
             },
         ),
         "median and MAD across hosts, Bonferroni over all comparisons; Laifer, LAD 2016: the slowest link sets the pace",

@@ -287,6 +287,7 @@ def in_order(found: Iterable[Finding]) -> tuple[Finding, ...]:
                 "route_down",
                 "ni_unhealthy",
                 "peer_down",
+                "odd_one_out",
                 "drops",
                 "ping_burst",
                 "data_gap",

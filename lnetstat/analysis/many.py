@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from lnetstat.analysis import health, odd_one_out, signals, skew, verdicts
+from lnetstat.analysis import health, odd_one_out, odd_paths, signals, skew, verdicts
 from lnetstat.analysis.assembly import assembled
 from lnetstat.analysis.cpu import CpuUse, cpu_use
 from lnetstat.analysis.credits import RESOURCES, badness, credit_use
@@ -80,6 +80,7 @@ def part_of(host: str, frames: Frames) -> HostPart:
     tracks = signals.tracks_of(frames)
     quality = quality_of(frames)
     found = health.findings_of(frames, quality)
+    odd = odd_paths.findings_of(host, frames)
     one_day = bool(quality) and clock_of(quality[0].begin_ns, quality[0].end_ns).day
     return HostPart(
         host,
@@ -87,8 +88,8 @@ def part_of(host: str, frames: Frames) -> HostPart:
         [group for track in tracks if track.purpose != "throughput" for group in verdicts.bursts_of(track)],
         signals.hints_of(frames),
         quality,
-        found,
-        health.findings_of(frames, quality, Clock("")) if one_day and found else found,
+        found + odd,
+        (health.findings_of(frames, quality, Clock("")) if one_day and found else found) + odd,
         odd_one_out.counts_of(host, frames),
         Frames(
             {name: frames.tables[name] for name in CREDIT_TABLES if name in frames.tables}, frames.facts.iloc[:0], frames.states.iloc[:0]

@@ -43,7 +43,7 @@ class Clock(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """A signal on the common grid: the mean per cell, and how far its stamps lie behind the middles of their cells on average, in seconds."""
+    """A signal on the common grid: the mean per cell, and how far its stamps lie behind the middles of their cells on average in s."""
 
     value: FloatArray
     behind_s: float
@@ -207,7 +207,7 @@ def _scale(mine: Cells, others: Cells) -> float:
 
 
 def _place(pairs: Pairs, best: int, half: int) -> tuple[float, float]:
-    """Return the lag near `best` and its standard deviation, in cells: the jackknife's, which leaves out one block of the record at a time."""
+    """Return the lag near `best` and its standard deviation, in cells: by jackknife, a block of the record at a time."""
     near = 2 * half
     products = sum(_products(mine, others, best, near) / _scale(mine, others) for mine, others in pairs)
     whole = np.sum(products, axis=1)

@@ -112,7 +112,7 @@ def _clock(host: HostQuality) -> str:
     figure = f"{abs(offset):.3g} ± {host.clock_error_s or 0:.2g} s"
     if host.clock_period_s is not None:  # clients ping at phases of their own
         when = "after" if offset > 0 else "before"
-        return f"its floods come {figure} {when} the others', one each {host.clock_period_s:.3g} s: its clock or their phase, which is ambiguous"
+        return f"its floods come {figure} {when} the others', one each {host.clock_period_s:.3g} s: ambiguous, its clock or its phase"
     return f"its clock is {figure} {'ahead of' if offset > 0 else 'behind'} the others'"
 
 

@@ -1,12 +1,14 @@
 """Clocks that differ are found and nothing else is; the host unlike its peers is named and no other."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from lnetstat.analysis import odd_one_out, skew
+from lnetstat.analysis import odd_one_out, odd_paths, skew
 from lnetstat.analysis.odd_one_out import FIGURES, Counts, odd_among
 from lnetstat.analysis.rates import Rates
 from lnetstat.analysis.signals import Track
+from lnetstat.frames import Frames
 
 BEGIN = 1_700_000_000.0
 
@@ -157,3 +159,35 @@ def test_hosts_that_only_count_pings_are_compared_too():
     clocks = skew.clocks_of(tracks).by_host
     assert set(clocks) == {"h0"}
     assert clocks["h0"].offset_s == pytest.approx(5.0, abs=0.3)
+
+
+def paths(in_use, *, gateways=True, seed=1):
+    """What a host knows of its peers, each with so many credits in use on average."""
+    random = np.random.default_rng(seed)
+    rows = []
+    for number, mean in enumerate(in_use):
+        used = random.poisson(mean, 200)
+        rows += [(BEGIN * 10**9 + at * 10**9, f"10.1.0.{number}@o2ib", 0, 8, 8 - each, 2.0**20 * each) for at, each in enumerate(used)]
+    columns = ["time_ns", "nid", "row", "tx_credits_max", "tx_credits", "queue_bytes"]
+    peers = pd.DataFrame(rows, columns=columns).assign(host="oss1")
+    routes = pd.DataFrame({"host": "oss1", "router": peers["nid"].unique() if gateways else []})
+    empty = pd.DataFrame({"host": []})
+    return odd_paths.findings_of("oss1", Frames({"peers": peers, "routes": routes}, empty, empty))
+
+
+def test_a_gateway_unlike_its_siblings_is_named_and_no_other():
+    (found,) = paths([6, 6, 40, 6, 6, 6])
+    assert found.evidence["path"] == "10.1.0.2@o2ib"
+    assert set(found.evidence["figures"]) == {"credits_in_use", "queue_bytes"}
+    (unused,) = paths([6, 6, 6, 6, 6, 0])
+    assert unused.evidence["path"] == "10.1.0.5@o2ib"
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("in_use", [[6] * 5, [6, 6.2, 5.9, 6.1], [0.05, 0, 0.05, 0.4], [6, 6, 40]])
+def test_gateways_with_nearly_equal_loads_or_hardly_any_have_no_odd_one(in_use, seed):
+    assert paths(in_use, seed=seed) == []
+
+
+def test_servers_that_a_host_talks_to_directly_are_not_compared():
+    assert paths([6, 6, 40, 6, 6], gateways=False) == []
