@@ -21,6 +21,9 @@ from lnetstat.analysis.results import FloatArray, Interval
 
 COINCIDENT_Z = 4.0  # robust sigmas: reached by 0 of 78 dips of other causes (DEADTIME.md 4.10)
 LEAST_INSIDE = 1.5  # share of the pings in dips over share of time: the same table
+LATEST_FLOOD = 1.5  # samples: a flood and a dip of one moment may fall into neighbouring ones
+NEAR_SAMPLES, NEAR_DURATIONS = 3, 2  # a flood so shortly before may fill queues that stop the traffic a little later
+IN_STEP = 0.8  # share of the dips with a flood at the same distance: some floods and dips are always missed
 LEAST_DIPS = 6  # as everywhere in the search: fewer do not tell a cycle from chance
 LEAST_ANSWERED = 0.5  # floods outside the dips told take 0 where others make the dips, and as much where one in two dips was told
 ALIKE = 0.6  # dips without a flood are 0 deep where pings make them, else as deep as the others; noise lies on both sides
@@ -168,7 +171,37 @@ def _by_floods(dips: _Dips, floods: _Floods, shift_z: float, inside: float) -> C
     doubt = _doubt(seen) if together else ""
     cause = "ping" if together and not doubt else "other"
     lag = seen.lag_s if cause == "ping" and dips.dt_s <= dips.duration_s / 2 else None
-    return Cause(cause, z, chance, lag, _dose(dips, floods), inside, _words(seen, together, doubt, lag, chance))
+    apart = lag is not None and abs(lag) > LATEST_FLOOD * dips.dt_s
+    words = _words(seen, together, doubt, lag if apart else None, chance)
+    in_step_s = None if together and not _too_late(seen, dips) else _in_step(dips, floods)
+    if in_step_s is not None:
+        near = in_step_s <= max(NEAR_SAMPLES * dips.dt_s, NEAR_DURATIONS * dips.duration_s)
+        cause, lag = ("unknown", in_step_s) if near else ("other", None)
+        words = f"pings keep the same cycle and begin {in_step_s:.1f} s before the dips"
+        words += ": neither shown to make them nor ruled out" if near else ", too long for queues to hold them back"
+    if cause == "ping" and _too_late(seen, dips):
+        cause, words = "other", f"pings begin {-(seen.lag_s or 0.0):.1f} s after the dips do: what comes later is no cause"
+    return Cause(cause, z, chance, lag, _dose(dips, floods), inside, words)
+
+
+def _too_late(seen: _Evidence, dips: _Dips) -> bool:
+    """Return whether floods begin after the dips do, by more than samples leave open."""
+    return seen.lag_s is not None and seen.lag_s < -LATEST_FLOOD * dips.dt_s
+
+
+def _in_step(dips: _Dips, floods: _Floods) -> float | None:
+    """Return how long before the dips the floods begin where each dip has one at the same distance; None where they keep no step.
+
+    Two series of one period keep in step for ever, whatever the distance: neither coincidence nor its absence tells then.
+    """
+    before = np.searchsorted(floods.begin_s, dips.onset_s, side="right") - 1
+    lead = dips.onset_s[before >= 0] - floods.begin_s[before[before >= 0]]
+    number = (floods.begin_s >= dips.onset_s[0] - dips.period_s) & (floods.begin_s <= dips.onset_s[-1])
+    middle = float(np.median(lead)) if lead.size else math.inf
+    near = np.abs(lead - middle) <= max(dips.dt_s, dips.duration_s / 4)
+    if near.sum() < IN_STEP * dips.onset_s.size or number.sum() > dips.onset_s.size / IN_STEP**2:
+        return None
+    return middle
 
 
 def _evidence(dips: _Dips, floods: _Floods) -> _Evidence:

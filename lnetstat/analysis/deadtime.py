@@ -177,6 +177,7 @@ def _verdict(
         ping_lag_s=cause.lag_s,
         ping_dose=cause.dose,
         pings_inside=cause.inside,
+        cause_words=cause.words,
         incidents=numbers.incidents,
     )
 

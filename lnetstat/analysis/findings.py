@@ -65,10 +65,11 @@ def _dips(each: DeadTime, begin_ns: int, end_ns: int) -> Finding:
         f"every {period:.4g} s" if each.gap_cv is None else f"every {seconds(period)} on average (spacing varies by {percent(each.gap_cv)})"
     )
     because = {
-        "ping": f"; the dips coincide with the pings ({each.ping_z or 0:.0f} sigma above chance)",
-        "other": "; they do not coincide with the pings: look for a cron job, a flusher, monitoring",
-        "unknown": f"; no ping counters to compare with, consistent with a ping interval of {period:.3g} s",
+        "ping": f"; made by pings: {each.cause_words}",
+        "other": f"; not made by pings: {each.cause_words}",
+        "unknown": f"; cause unknown: {each.cause_words}",
     }.get(each.cause, "")
+    jumps = "".join(f"; the phase jumped by {seconds(abs(jump))} at {stamp(time * 1e9)}" for time, jump in each.phase_jumps[:3])
     if each.reason:
         because = f"; it {each.reason}" + because
     aligned = (
@@ -100,7 +101,7 @@ def _dips(each: DeadTime, begin_ns: int, end_ns: int) -> Finding:
         f"{_where(each)} {word} {again} for {seconds(duration)}, {how_deep}: {percent(lost)} of the bytes lost "
         f"({percent(gross)} before catching up), {counted(len(each.incidents), 'incident')} from {stamp(first)} "
         f"to {clock_of(first, last)(last)}"
-        f"{because}{aligned}",
+        f"{because}{aligned}{jumps}",
         PING_ADVICE
         if each.cause == "ping"
         else "Find what runs at this period: compare the incidents' times with cron, flushers, monitoring, pings.",

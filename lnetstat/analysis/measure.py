@@ -74,6 +74,11 @@ def measured(found: Found, exact_periods_s: tuple[float, ...]) -> Measured:
     series = found.series
     box, error = refine.refine_period(series, found.box, found.score)
     dips = _at_cycles(series, box)
+    first, last = dips.present
+    if LEAST_CYCLES_ASIDE <= last - first < vetting.LARGEST_STRETCH * dips.onsets_s.size:  # noise of the rest has no say in the period
+        with_dips = (series.time_s > dips.onsets_s[first] - box.period_s / 2) & (series.time_s < dips.onsets_s[last - 1] + box.period_s / 2)
+        box, error = refine.refine_period(part_of(series, with_dips), box, found.score)
+        dips = _at_cycles(series, box)
     exact = refine.exact_near(box, error, series.dt_s, float(series.time_s[-1] - series.time_s[0]), exact_periods_s)
     alignment = refine.Alignment(False, None, None, None)
     if exact is not None:

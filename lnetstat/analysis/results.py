@@ -54,7 +54,7 @@ class DeadTime(NamedTuple):
     `present_s`: the epoch range in which the dips are there; `phase_jumps`: where the phase jumped within it, (epoch s, jump in s),
     as after a failover. `ping_lag_s`: how long after the pings the dips begin, None where samples are too coarse to tell; `ping_dose`:
     rank correlation of what single dips take with the pings in them, None where all floods are alike; `pings_inside`: share of the
-    pings in dips over share of the time in them.
+    pings in dips over share of the time in them; `cause_words`: why that cause, in words.
     """
 
     host: str
@@ -88,6 +88,7 @@ class DeadTime(NamedTuple):
     ping_lag_s: float | None = None
     ping_dose: float | None = None
     pings_inside: float | None = None
+    cause_words: str = ""
     incidents: tuple[Interval, ...] = ()
 
 
@@ -113,7 +114,7 @@ class PingBursts(NamedTuple):
 
 
 class Sizing(NamedTuple):
-    """Whether credits limited what passed, or the other end did: `limited_by` is credits, peer or unknown, the last with its reason in `why`.
+    """Whether credits limited what passed, or the other end did: `limited_by` is credits, peer or unknown, that with its reason in `why`.
 
     For the peers of one network together, as messages are counted by node. `hold_s`: how long a credit was held while some were free,
     `hold_saturated_s`: while messages waited. `offered_peak`: most messages per second that wanted to go; `messages`: that went, in all.

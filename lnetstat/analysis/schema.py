@@ -37,6 +37,7 @@ _MORE = (
     "ping_lag_s",
     "ping_dose",
     "pings_inside",
+    "cause_words",
 )
 
 _NUMBER = {"type": "number"}

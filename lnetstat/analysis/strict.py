@@ -4,6 +4,7 @@ Strong application phases that the search meets are taken away and the search is
 same search finds in shuffled copies of the record.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from lnetstat.analysis.vetting import Box, Prefix, Vetted
 DECLARED_SCORE = 6.8
 GUIDING_Z = 5.0
 SCORE_OF_Z = 1.6  # a coincidence of 4.25 sigma is declared: it is one test, not the best of a search
-HARMONIC_STAT = 1.3  # a harmonic folds the same dips, with less plateau between them
+HARMONIC_STAT = 1.5  # a harmonic folds the same dips, with less plateau between them
 SAME_PERIOD = 0.003  # of the period: as near as two folds of one phase come
 STRONG_STAT = 15.0  # a rejected phase this strong is subtracted before searching again
 TRUST_AFTER_SUBTRACTION = 0.8  # edges of a phase that is not quite regular remain and look like brief dips
@@ -102,7 +103,9 @@ def _belongs_to_a_find(rejected: Vetted, vetted: list[Vetted]) -> bool:
     for each in vetted:
         if each.passed and each.score > DECLARED_SCORE:
             ratio = max(each.box.period_s / rejected.box.period_s, rejected.box.period_s / each.box.period_s)
-            if ratio < 1.01 or (abs(ratio / round(ratio) - 1) < 0.01 and rejected.box.stat < HARMONIC_STAT * each.box.stat):
+            first, last = vetting.stretch(each.depths)
+            whole = each.box.stat / math.sqrt(max(last - first, 1) / each.depths.size)  # as if the dips were in all of the record
+            if ratio < 1.01 or (abs(ratio / round(ratio) - 1) < 0.01 and rejected.box.stat < HARMONIC_STAT * whole):
                 return True
     return False
 

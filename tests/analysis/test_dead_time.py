@@ -1,5 +1,6 @@
 """Dead time in synthetic series of known truth: found with the right numbers, not found where nothing is, and "cannot tell" said."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -272,3 +273,45 @@ def test_bursts_of_messages_at_the_dips_are_told_but_not_called_pings():
     assert (found.detected, found.cause) == (True, "unknown")
     assert "bursts of messages" in found.reason
     assert verdict(time, value, message_rates=rates.from_rate(time, np.full(time.size, 100.0))).reason == ""
+
+
+def floods_at(time, onsets):
+    """Return a rate of pings with a flood in the sample that ends after each onset."""
+    rate = np.zeros(time.size)
+    rate[np.searchsorted(time, onsets)] = 400.0
+    return rates.from_rate(time, rate)
+
+
+@pytest.mark.parametrize(
+    ("lead", "cause", "words"),
+    [
+        (0.0, "ping", "coincident"),
+        (-4.0, "other", "what comes later is no cause|too long for queues"),
+        (3.0, "unknown", "3.. s before the dips: neither"),
+        (20.0, "other", "too long for queues"),
+    ],
+    ids=["together", "floods after the dips", "shortly before", "long before"],
+)
+def test_the_distance_between_floods_and_dips_decides_the_cause(lead, cause, words):
+    time, value, onsets = series(seconds=3600, period=75.0, width=3.0, dt=1.0, noise=0.05, onset=30.0)
+    found = verdict(time, value, ping_rates=floods_at(time, onsets - lead))
+    assert found.cause == cause, found.cause_words
+    assert re.search(words, found.cause_words), found.cause_words
+
+
+def test_a_phase_that_jumps_is_told_with_all_incidents_on_both_sides():
+    onsets = np.concatenate((np.full(48, 75.0), [112.0], np.full(47, 75.0)))
+    time, value, truth = series(seconds=7260, dt=1.0, width=3.0, gaps=onsets, period=None)
+    found = verdict(time, value)
+    assert found.period_s == pytest.approx(75.0, abs=0.03)
+    ((when, jump),) = found.phase_jumps
+    assert abs(abs(jump) - 37.0) < 1.5  # half a period: either way
+    assert when == pytest.approx(truth[48], abs=80)
+    assert len(found.incidents) == pytest.approx(truth.size, abs=2)
+
+
+def test_sources_of_one_system_keep_the_depth_of_their_dips():
+    sources = [rates.from_counter(*series(seconds=3600, seed=seed, noise=0.03)[:2]) for seed in range(4)]
+    found = dead_time(LABEL, sources)
+    assert found.depth == pytest.approx(0.6, rel=0.1)
+    assert found.lost_fraction_gross == pytest.approx(0.6 * 1.5 / 25, rel=0.12)
