@@ -97,6 +97,8 @@ def _cannot_tell(sources: list[Rates]) -> str:
     dt = max(rates.dt_s for rates in sources)
     if length / 6 <= max(5.0, 4 * dt):
         return f"{length:.0f} s sampled every {dt:g} s hold fewer than 6 cycles of any period that could be seen"
+    if all(rates.rate.min() == rates.rate.max() for rates in sources):
+        return "the value never changes: no load, or a collector that repeats itself"
     return ""
 
 
