@@ -82,7 +82,8 @@ def _series(points: int, dt_s: float, seed: int = 1) -> tuple[Floats, Floats]:
     begin = np.arange(points * fine) * (dt_s / fine)
     load = np.where((begin - 10) % PERIOD_S < DIP_S, 1 - DEPTH, 1.0).reshape(points, fine).mean(axis=1)
     noisy = load * (1 + NOISE * np.random.default_rng(seed).standard_normal(points))
-    return 1.7e9 + (np.arange(points) + 1) * dt_s, 1e9 * np.maximum(noisy, 0)
+    time_s: Floats = 1.7e9 + (np.arange(points, dtype=np.float64) + 1) * dt_s
+    return time_s, 1e9 * np.maximum(noisy, 0)
 
 
 def _saved(folder: Path, count: int, points: int) -> str:

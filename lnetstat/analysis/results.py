@@ -237,9 +237,9 @@ class HostQuality(NamedTuple):
     """What one host's data looks like: samples read, typical and worst spacing, what is missing. Seconds.
 
     `begin_ns`, `end_ns` and `gaps` hold for all files; `samples` are those of the file read most often. `dense_s`: where its series
-    begins and ends, without single snapshots long before and after. `clock_offset_s`: how far the host's clock is ahead of the others', where
-    that is beyond doubt, and its standard deviation; with `clock_period_s` it is ambiguous: floods are periodic, so that it may be off by
-    that much more or less, or come of their phase and not of clocks.
+    begins and ends, without single snapshots long before and after. `clock_offset_s`: how far the host's clock is ahead of the others',
+    where that is beyond doubt, and its standard deviation; with `clock_period_s` it is ambiguous: floods are periodic, so that it may be
+    off by that much more or less, or come of their phase and not of clocks.
     `peers`: how many the host knew at once, the most of any sample, None where the file peers was not read.
     """
 
