@@ -1,5 +1,6 @@
 """Options that several verbs share, and the words users write for sizes and times."""
 
+import json
 import re
 from collections.abc import Callable
 from typing import Any
@@ -110,3 +111,16 @@ def checked_node(options: dict[str, Any]) -> dict[str, Any]:
             raise click.BadParameter(str(error), param_hint="--carbon") from error
     options["samples"] = options["samples"] or 0
     return options
+
+
+def schema_option(schema: dict[str, Any]) -> Callable[..., Any]:
+    """Return the option --schema: print the JSON Schema of what --json prints, and nothing else; it needs no argument."""
+
+    def show(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
+        if wanted and not ctx.resilient_parsing:
+            click.echo(json.dumps(schema, indent=2))
+            ctx.exit()
+
+    return click.option(
+        "--schema", is_flag=True, is_eager=True, expose_value=False, callback=show, help="Print the JSON Schema of --json, and exit."
+    )

@@ -9,9 +9,10 @@ import click
 from lnetstat.analysis import Analysis
 from lnetstat.analysis.credits import badness
 from lnetstat.analysis.results import CreditUse, DeadTime, HostQuality
+from lnetstat.analysis.schema import SCHEMA
 from lnetstat.analysis.wording import percent
 from lnetstat.cli._inputs import analyzed, input_options
-from lnetstat.cli._options import Name
+from lnetstat.cli._options import Name, schema_option
 from lnetstat.cli._text import aligned
 from lnetstat.model import Finding, Severity
 from lnetstat.words import iso, printable
@@ -22,7 +23,7 @@ LONGEST_HOST, LONGEST_SIGNAL = 16, 16  # the columns of the ranking take 79 in a
 COLOURS = {Severity.CRITICAL: "red", Severity.WARNING: "yellow", Severity.INFO: "blue"}
 
 
-@click.command(help=__doc__)
+@click.command()
 @click.argument("paths", nargs=-1, required=True, metavar="PATH…")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of text.")
 @click.option("--incidents", is_flag=True, help="List every dip.")
@@ -31,9 +32,13 @@ COLOURS = {Severity.CRITICAL: "red", Severity.WARNING: "yellow", Severity.INFO: 
 @click.option("--processes", type=click.IntRange(min=1), help="Processes to work on [default: as many as there are CPUs and work].")
 @click.option("--scheduler", type=Name(), metavar="ADDRESS", help="Work on the Dask cluster of this scheduler, whose workers see PATH too.")
 @click.option("--fail-on", type=click.Choice(["info", "warning", "critical"]), help="Exit with 1 when a finding is at least that severe.")
+@schema_option(SCHEMA)
 def command(paths: tuple[str, ...], as_json: bool, incidents: bool, every: bool, fail_on: str | None, **options: Any) -> int:
-    """PATH is a recording, an archive (folder or tar), or a series: CSV or Parquet with time,value[,ping_rate][,tx,tx_min,queue_bytes]
-    [,source], graphite://HOST/TARGET?from=-2h, files of IOR, a log of `ltop -r`."""
+    """Say what is wrong, since when and why: dead time, starved credits, what is down.
+
+    PATH is a recording, an archive (folder or tar), or a series: graphite://HOST/TARGET?from=-2h, CSV or Parquet with the columns
+    time,value[,ping_rate][,tx,tx_min,queue_bytes][,source], files of IOR, a log of `ltop -r`. Several PATHs are one system.
+    """
     if options["scheduler"] is not None and options["processes"] is not None:
         raise click.UsageError("--scheduler and --processes exclude one another: a cluster has the workers that it has")
     analysis, whole = analyzed(paths, **options)

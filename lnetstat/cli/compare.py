@@ -7,10 +7,12 @@ from typing import Any
 import click
 
 from lnetstat.analysis.compare import compare
+from lnetstat.analysis.compare_schema import COMPARE_SCHEMA
 from lnetstat.analysis.comparison import CANNOT_TELL, LEVEL, TITLES, WORSE, Comparison, Figure, shown
 from lnetstat.analysis.results import Interval
 from lnetstat.analysis.wording import CREDITS
 from lnetstat.cli._inputs import analyzed, input_options
+from lnetstat.cli._options import schema_option
 from lnetstat.words import printable
 
 WIDTH = 79
@@ -23,6 +25,7 @@ COLUMNS = "  {:<33.33} {:>20} {:>20}"
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of text.")
 @input_options
 @click.option("--fail-on", type=click.Choice(["worse"]), help="Exit with 1 when AFTER is worse.")
+@schema_option(COMPARE_SCHEMA)
 def command(before: str, after: str, as_json: bool, fail_on: str | None, **options: Any) -> int:
     """Compare two records: did the tuning help? Each is anything that `analyze` reads; the options hold for both.
 

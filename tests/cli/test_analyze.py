@@ -50,6 +50,17 @@ def test_json_has_the_answer_and_satisfies_the_schema(dips):
     assert document["credits"]["fraction_time_oversubscribed"] == pytest.approx(0.08, abs=0.01)
 
 
+def test_help_says_what_a_path_may_be():
+    words = " ".join(run("--help").stdout.split())
+    assert "graphite://HOST/TARGET?from=-2h" in words
+    assert "time,value[,ping_rate][,tx,tx_min,queue_bytes]" in words
+
+
+def test_the_schema_is_printed_without_an_input(capsys):
+    assert cli.run(["analyze", "--schema"]) == 0
+    assert json.loads(capsys.readouterr().out) == SCHEMA
+
+
 def test_text_says_the_verdict_first_and_stays_below_80_columns(dips):
     text = run(dips, "--interval", "1", "--credits-max", "8", "--incidents").stdout
     assert text.startswith("Periodic dead time: value dips every 25 s")

@@ -34,6 +34,11 @@ def test_text_says_the_verdict_first_and_stays_below_80_columns(records, capsys)
     assert max(map(len, text.splitlines())) < 80
 
 
+def test_the_schema_is_printed_without_records(capsys):
+    assert cli.run(["compare", "--schema"]) == 0
+    assert json.loads(capsys.readouterr().out) == COMPARE_SCHEMA
+
+
 def test_worse_is_status_1_only_when_asked(records, capsys):
     assert cli.run(["compare", *reversed(records), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
