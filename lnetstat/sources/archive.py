@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from lnetstat.errors import SourceError
 from lnetstat.model import Snapshot, State
+from lnetstat.sources._complaints import complaint_of
 from lnetstat.sources._hosts import Hosts, host_file_base
 from lnetstat.sources._index import IndexRow, parse_index
 from lnetstat.sources._members import (
@@ -234,6 +235,8 @@ class ArchiveSource:
         state = State.PARTIAL if number == errno.ESTALE else state_of(number)
         read_ns = entry.row.read_ns if entry.row else 0
         text = content.data.decode("utf-8", "surrogateescape")
+        if number == 0 and (said := complaint_of(text)):
+            number, state, text = said, state_of(said), ""
         return Snapshot(entry.draft.name, entry.host, entry.time_ns, None, read_ns, state, number, flags, text)
 
     def _note(self, words: str, parts: tuple[str, ...]) -> None:

@@ -9,11 +9,12 @@ from typing import BinaryIO
 
 from lnetstat.errors import SourceError
 from lnetstat.model import Snapshot, State
+from lnetstat.sources._complaints import complaint_of
 from lnetstat.sources._hosts import Hosts, short
 from lnetstat.sources._members import DAMAGE, MEMBER_BYTES_MAX, path_parts, unpacked
 from lnetstat.sources._names import place, plain_name
 from lnetstat.sources._stamps import YEARS, find_stamp, is_credible
-from lnetstat.sources.reading import read_file
+from lnetstat.sources.reading import read_file, state_of
 
 UNKNOWN_HOST = "unknown"
 
@@ -62,6 +63,9 @@ def open_file(path: str, host: str | None) -> FileSource:
 def _dated(snapshot: Snapshot, path: str, parts: tuple[str, ...], mtime_ns: int, host: str | None) -> FileSource:
     """Give a captured text the time when it was taken instead of the time when we read it."""
     stamp = next((stamp for part in parts[:-3:-1] if (stamp := find_stamp(part))), None)
+    said = complaint_of(snapshot.text)
+    if said:
+        snapshot = snapshot._replace(state=state_of(said), errno=said, text="")
     snapshot = snapshot._replace(mono_ns=None, read_ns=0)
     if stamp is not None and is_credible(stamp.time_ns):
         return FileSource(snapshot._replace(time_ns=stamp.time_ns, host=host or Hosts().host_of(parts, len(parts) - 1)))

@@ -163,3 +163,11 @@ def test_a_recording_is_analyzed(tmp_path):
     assert document["dead_time"]["verdict"] == "none"
     text = run(str(folder)).stdout
     assert "12 messages waited beyond its 8 peer credits" in " ".join(text.split())
+
+
+def test_a_captured_complaint_of_cat_is_no_failure(tmp_path, capsys):
+    stats = (Path(__file__).parents[2] / "sample-data" / "2.17.0" / "stats--router.txt").read_text()
+    (tmp_path / "stats").write_text(stats)
+    (tmp_path / "sysfs_lustre_version").write_text("cat: /sys/fs/lustre/version: No such file or directory\n")
+    assert cli.run(["analyze", str(tmp_path)]) == 0
+    assert "could not be read" not in capsys.readouterr().err

@@ -14,7 +14,7 @@ import pytest
 
 from lnetstat.errors import SourceError
 from lnetstat.model import Snapshot, State
-from lnetstat.sources import _members
+from lnetstat.sources import _members, open_source
 from lnetstat.sources.archive import ArchiveSource
 
 CAPTURES = Path(__file__).parents[2] / ".." / "shared" / "captures"
@@ -113,6 +113,30 @@ def test_an_index_gives_exact_times_errors_and_read_times(tmp_path: Path) -> Non
         ("rtr", "nis", 2_200_789_000, 20_000, State.FORBIDDEN, errno.EACCES, frozenset(), ""),
     ]
     assert source.uncertainty_s == 1e-6
+
+
+@pytest.mark.parametrize(
+    ("text", "state", "number"),
+    [
+        ("cat: /sys/fs/lustre/version: No such file or directory\n", State.ABSENT, errno.ENOENT),
+        ("error: get_param: param_path 'version': No such file or directory\n", State.ABSENT, errno.ENOENT),
+        ("head: cannot open '/sys/fs/lustre/version' for reading: Permission denied\n", State.FORBIDDEN, errno.EACCES),
+        ("cat: a: No such file or directory\ncat: b: Permission denied\n", State.FORBIDDEN, errno.EACCES),
+    ],
+)
+def test_a_file_that_holds_only_a_tools_complaint_was_not_there_or_forbidden(tmp_path, text, state, number) -> None:
+    stamp = "20261120T120000.500Z_static"
+    folder = write(tmp_path / "s1", {f"rtr/{stamp}/sysfs_lustre_version": text, f"rtr/{stamp}/debugfs.lnet.peers": PEERS})
+    found = {s.name: (s.state, s.errno, s.text) for s in read(folder)}
+    assert found == {"version": (state, number, ""), "peers": (State.OK, 0, PEERS)}
+    (alone,) = open_source(str(folder / "rtr" / stamp / "sysfs_lustre_version")).snapshots()
+    assert (alone.state, alone.errno, alone.text) == (state, number, "")
+
+
+@pytest.mark.parametrize("text", ["", "lustre: 2.15.8\n", f"cat: x: No such file or directory\n{PEERS}", "cat: x: Input/output error\n"])
+def test_a_text_with_anything_else_in_it_stays_as_it_is(tmp_path, text) -> None:
+    (snapshot,) = read(write(tmp_path / "s1", {"rtr/20261120T120000.500Z/peers": text}))
+    assert (snapshot.state, snapshot.errno, snapshot.text) == (State.OK, 0, text)
 
 
 def test_nodes_with_tar_files_inside_folders_inside_a_tar_file(tmp_path: Path) -> None:
