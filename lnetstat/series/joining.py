@@ -53,7 +53,8 @@ def _joined(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
     """Put tables under each other, told apart by `source`."""
     silent = [name for name, table in tables.items() if table.attrs.get("cannot_tell")]
     if silent:
-        raise SourceError(f"{silent[0]}: a summary holds no series to put beside others: give it alone")
+        why = tables[silent[0]].attrs["cannot_tell"]
+        raise SourceError(f"{silent[0]}: {why}; it cannot be put beside others: give it alone")
     for key, words in (("kind", "rates and counters"), ("clock", "times since the epoch and since a start of their own")):
         said = {str(table.attrs.get(key, "")) for table in tables.values()}
         if len(said) > 1:

@@ -13,6 +13,7 @@ COLUMNS = (*NUMBERS, "source")
 LATEST_S = 9e9  # year 2255, the end of 64-bit nanoseconds: larger numbers are milliseconds or nanoseconds
 LONGEST_S = 3.2e8  # ten years: a stamp further from the middle one than this is a slip
 MOST_CREDITS = 1e15  # larger ones fit no integer
+FEW_CORRECTED = 0.01  # of the rows that come again: an export may correct its last ones; more other values are no copies
 FEW_STEPS_BACK = 0.01  # of the rows: a clock that was set back; more are rows in no order, each with a stamp of its own
 LARGEST = 1e30  # no rate, counter or credit is larger, and sums of squares stay far from the end of float64
 
@@ -43,8 +44,9 @@ def sifted(table: pd.DataFrame) -> tuple[pd.DataFrame, Skipped | None]:
             for name in NUMBERS[1:]
             if name in table
         ),
-        (_again(table), "time {time:.14g} stands there already"),
     ]
+    usable = ~np.logical_or.reduce([mask.to_numpy(bool) for mask, _ in tests])
+    tests.append((_again(table[usable]).reindex(table.index, fill_value=False), "time {time:.14g} stands there already"))
     bad = np.logical_or.reduce([mask.to_numpy(bool) for mask, _ in tests])
     if not bad.any():
         return table, None
@@ -83,16 +85,19 @@ def finished(path: str, table: pd.DataFrame, left_out: list[Skipped | None], *, 
         total = skipped + len(table)
         rest = f"{skipped:,} of {total:,} rows like this or otherwise bad were skipped"
         problems = [f"{path}: {place} {first.line}: {first.why}; {rest}"]
-    overlap = "" if table.empty else _overlap(table, place)
+    line = None if table.empty else _set_back(table)
     table = table.reset_index(drop=True)
     table.attrs["problems"] = problems
-    if overlap:
-        table.attrs["cannot_tell"] = overlap
+    if line is not None:
+        table.attrs["cannot_tell"] = (
+            f"times step back at {place} {line} and run through the same stretch again: a clock that was set back, or two series "
+            "in one: tell them apart by a column source, or cut the file there"
+        )
     return table
 
 
-def _overlap(table: pd.DataFrame, place: str) -> str:
-    """Return why nobody can tell where the times step back and run through the same stretch again; empty where they do not.
+def _set_back(table: pd.DataFrame) -> int | None:
+    """Return the line at which the times step back to run through the same stretch again; None where they do not.
 
     Rows in another order, or pieces of a record in the wrong order, are only sorted: their stretches do not lie over each other.
     """
@@ -104,14 +109,17 @@ def _overlap(table: pd.DataFrame, place: str) -> str:
         stretch = np.searchsorted(back, np.arange(time.size), side="right")
         changes = int(np.count_nonzero(np.diff(stretch[np.argsort(time, kind="stable")])))
         if changes > 10 * (back.size + 1):  # pieces that only touch at their ends change once or twice each
-            line = int(rows.index[back[0]])
-            return (
-                f"times step back at {place} {line} and run through the same stretch again: a clock that was set back, or two series "
-                "in one: tell them apart by a column source, or cut the file there"
-            )
-    return ""
+            return int(rows.index[back[0]])
+    return None
 
 
 def _again(table: pd.DataFrame) -> "pd.Series[bool]":
-    """Mark rows whose source has a row of the same time before."""
-    return table.duplicated(["time", "source"] if "source" in table else ["time"])
+    """Mark rows whose source has a row of the same time before; none where a whole stretch comes again with other values.
+
+    Such rows are no copies but what was measured after a clock was set back: `finished` tells so, and none of them is thrown away.
+    """
+    again = table.duplicated(["time", "source"] if "source" in table else ["time"])
+    others = int((again & ~table.duplicated()).sum())
+    if others > max(1, FEW_CORRECTED * int(again.sum())) and _set_back(table) is not None:
+        return pd.Series(False, index=table.index)
+    return again

@@ -119,3 +119,35 @@ def test_rows_in_another_order_are_only_sorted_later(written):
 def test_a_clock_that_was_set_back_cannot_tell(written):
     table = series.load(written(rows([*range(1000), *(500.5 + n for n in range(1000))])))
     assert "times step back at line 1002 and run through the same stretch again" in table.attrs["cannot_tell"]
+
+
+def stepped(again_value, count=60):
+    """A clock that is set back by `count` whole seconds: the stamps of the stretch before come again."""
+    times = [*range(1000), *range(1000 - count, 2000)]
+    return "time,value\n" + "".join(f"{time},{again_value(row) if row >= 1000 else time % 7}\n" for row, time in enumerate(times))
+
+
+def test_a_clock_set_back_by_whole_samples_throws_no_row_away(written):
+    table = series.load(written(stepped(lambda row: row % 5)))
+    assert "times step back at line 1002 and run through the same stretch again" in table.attrs["cannot_tell"]
+    assert table.attrs["problems"] == []
+    assert len(table) == 2060
+
+
+def test_copies_of_rows_are_skipped_and_no_clock_that_was_set_back(written):
+    """Two exports of one series put together: the rows in which they overlap stand there twice, the last perhaps corrected."""
+    for corrected in (0, 1):
+        table = series.load(written(stepped(lambda row, bad=corrected: (row - 60) % 7 + (bad if row == 1059 else 0))))
+        assert "cannot_tell" not in table.attrs
+        assert "line 1002: time 940 stands there already; 60 of 2,060 rows" in table.attrs["problems"][0]
+        assert table["time"].tolist() == list(range(2000))
+
+
+def test_a_row_that_is_bad_does_not_hide_the_good_one_of_its_time(written):
+    assert series.load(written("time,value\n1,2\n2,1e308\n2,3\n"))["value"].tolist() == [2, 3]
+
+
+def test_a_series_that_cannot_tell_is_not_put_beside_others_and_says_why(written):
+    paths = [written(stepped(lambda row: row % 5), "back.csv"), written(rows(range(100)), "good.csv")]
+    with pytest.raises(LnetstatError, match=r"back.csv: times step back at line 1002 .* give it alone"):
+        series.load_all(paths, series.Clock(), [])
