@@ -1,5 +1,7 @@
 """How numbers, times and advice read: plain words for someone who was woken up."""
 
+import math
+import re
 from typing import NamedTuple
 
 from lnetstat.analysis.results import CreditUse
@@ -23,8 +25,7 @@ CREDITS = {
         "oversubscribed_peers",
         "peer credits",
         "peer",
-        "Raise peer_credits of this network's LND at both ends (o2iblnd: the same on all peers, at most 255, concurrent_sends at least "
-        "half of it). If the peer answers late, more credits only move the queue.",
+        "Raise peer_credits of this network's LND at both ends. If the peer answers late, more credits only move the queue.",
         f"{PAPER}, IV.B and VI.A; lnet/lnet/lib-move.c: lnet_post_send_locked()",
     ),
     "peer_router_credits": Guidance(
@@ -61,31 +62,79 @@ PING_REFERENCE = f"{PAPER}, IV; lustre/ptlrpc/pinger.c: ptlrpc_update_next_ping(
 
 KIND_ADVICE = "Give --kind"
 
-DEFAULT_PEER_CREDITS = 8  # of socklnd and o2iblnd
-MOST_PEER_CREDITS = 255  # of o2iblnd
+
+class Lnd(NamedTuple):
+    """A network's driver: its name, its default and largest peer_credits (None: no limit of its own), and what binds them."""
+
+    name: str
+    peer_credits: int
+    most: int | None
+    rule: str
+
+
+O2IBLND_RULE = "o2iblnd: the same on all peers, at most 255 and no more than credits, concurrent_sends at least half of it"
+# Every driver cuts peer_credits down to credits; defaults and limits: lnet/klnds/*/*_modparams.c
+LNDS = {
+    "tcp": Lnd("socklnd", 8, None, "socklnd: no more than credits, which are 256 unless set"),
+    "o2ib": Lnd("o2iblnd", 8, 255, O2IBLND_RULE),
+    "gni": Lnd("gnilnd", 16, None, "gnilnd: no more than credits, which are 64 on some compute nodes, else 256, unless set"),
+    "kfi": Lnd("kfilnd", 16, None, "kfilnd: no more than credits, which are 512 unless set"),
+    "efa": Lnd("efalnd", 8, None, "efalnd: no more than credits, which are 256 unless set"),
+}
+UNKNOWN_LND = Lnd("this network's LND", 8, None, O2IBLND_RULE)  # a CSV names no network
+_NETWORK = re.compile(r".*@(o2ib|[a-z]+)[0-9]*", re.DOTALL)
+
+SMALLER_BURSTS = "make bursts smaller (suppress_pings, a longer ping_interval, fewer clients or targets behind one peer)"
+LATE_PEER = (
+    "More credits would only move the queue, as the other end gives them back late. Look there: CPU, errors and retransmissions of its "
+    f"network, on a server req_qdepth and req_waittime of ost_io, on a router its own credits and buffers. Else {SMALLER_BURSTS}."
+)
+
+
+def lnd_of(nid: str) -> Lnd:
+    """Return the driver of a NID's network: socklnd of 10.2.0.21@tcp1."""
+    found = _NETWORK.fullmatch(nid)
+    return LNDS.get(found[1], UNKNOWN_LND) if found else UNKNOWN_LND
 
 
 def credit_advice(use: CreditUse) -> str:
-    """Return what to do about credits that ran out, by the row's own numbers."""
-    general = CREDITS[use.resource].advice
+    """Return what to do about credits that ran out, by the row's own numbers, its network and what limited it."""
+    if use.sizing is not None and use.sizing.limited_by == "peer":
+        return LATE_PEER
+    lnd = lnd_of(use.subject)
     if use.resource != "peer_credits":
-        return general
+        return CREDITS[use.resource].advice
+    general = f"Raise peer_credits of {lnd.name} at both ends ({lnd.rule})."
+    if use.sizing is None or use.sizing.limited_by != "credits":
+        general += " If the peer answers late, more credits only move the queue."
     if use.few:
         return f"Record for some minutes (lnetstat record) to see how often and how long. {general}"
     if not use.waiting:
         return f"The mark tells that it happened, not when: reset the marks (--reset-low-water) and look again. {general}"
-    peak, usual = use.wanted_peak, round(use.required_p99)
+    return _towards(use, lnd, general)
+
+
+def _towards(use: CreditUse, lnd: Lnd, general: str) -> str:
+    """Return how many peer_credits would do: what the offered peak needs where that is known, else what was wanted."""
+    limit, usual = counted(use.limit, "credit"), round(use.required_p99)
+    needed = math.ceil(use.required_credits or 0)
+    if use.sizing is not None and use.sizing.limited_by == "credits" and needed > use.limit:
+        return f"The offered peak needs more than its {limit}: {_goal(needed, lnd)}. {general}"
     if usual > use.limit:
-        return f"It wants more than its {counted(use.limit, 'credit')} for long: towards {min(usual, MOST_PEER_CREDITS)}. {general}"
-    smaller = "make bursts smaller (suppress_pings, a longer ping_interval, fewer clients or targets behind one peer)"
-    why = f"{counted(use.limit, 'credit')} do for 99 % of the time, {peak} were wanted at the peak: short bursts, of which all but "
-    why += f"{use.limit} wait."
-    if peak <= MOST_PEER_CREDITS:
-        least = DEFAULT_PEER_CREDITS
-        goal = f"to at least {least}, the default, better towards {peak}" if use.limit < least < peak else f"towards {peak}"
-        return f"{why} Raise peer_credits {goal}, at both ends, or {smaller}."
-    goal = f" Raise peer_credits to {DEFAULT_PEER_CREDITS}, the default, or more, at both ends." if use.limit < DEFAULT_PEER_CREDITS else ""
-    return f"{why} No peer_credits hold that (o2iblnd: at most {MOST_PEER_CREDITS}): {smaller}.{goal}"
+        return f"It wants more than its {limit} for long: {_goal(usual, lnd)}. {general}"
+    why = f"{limit} do for 99 % of the time, {use.wanted_peak} were wanted at the peak: short bursts, of which all but {use.limit} wait."
+    if lnd.most is None or use.wanted_peak <= lnd.most:
+        least = lnd.peer_credits
+        goal = f"to at least {least}, the default, better towards" if use.limit < least < use.wanted_peak else "towards"
+        return f"{why} Raise peer_credits {goal} {use.wanted_peak} ({lnd.rule}), at both ends, or {SMALLER_BURSTS}."
+    default = f" Raise peer_credits to {lnd.peer_credits}, the default, or more, at both ends." if use.limit < lnd.peer_credits else ""
+    return f"{why} No peer_credits hold that ({lnd.name}: at most {lnd.most}): {SMALLER_BURSTS}.{default}"
+
+
+def _goal(wanted: int, lnd: Lnd) -> str:
+    if lnd.most is None or wanted <= lnd.most:
+        return f"towards {wanted}"
+    return f"towards {lnd.most}, the most that {lnd.name} takes, and {SMALLER_BURSTS}"
 
 
 def sizing_words(use: CreditUse) -> str:

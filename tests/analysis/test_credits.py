@@ -219,6 +219,45 @@ def test_advice_names_what_is_not_set_already(limit, tx, told):
     assert told in finding.advice
 
 
+@pytest.mark.parametrize(
+    ("nid", "told", "untold"),
+    [
+        ("10.1.0.1@tcp", ["towards 608", "socklnd: no more than credits"], ["o2iblnd", "255", "concurrent_sends"]),
+        ("10.1.0.1@o2ib3", ["No peer_credits hold that (o2iblnd: at most 255)"], ["socklnd", "608 ("]),
+        ("17@gni", ["at least 16, the default", "gnilnd"], ["o2iblnd", "255"]),
+    ],
+)
+def test_advice_knows_the_driver_of_the_peers_network(nid, told, untold):
+    tx = [8] * 399 + [-600]
+    rows = [peer(nid, 8, 8, 8, value, min(tx[: tick + 1])) for tick, value in enumerate(tx)]
+    (finding,) = [each for each in analyze(peers(rows)).findings if each.kind == "oversubscribed_peers"]
+    assert all(words in finding.advice for words in told)
+    assert not any(words in finding.advice for words in untold)
+
+
+def held(hold_s):
+    """Return frames of a node whose credits are held 0.01 s while some are free, and `hold_s` while messages wait."""
+    snaps, sent = [], 0
+    for tick in range(200):
+        tx = 7 if tick < 120 else -8
+        sent += 100 if tick < 120 else round(8 / hold_s)
+        snaps.append(snap("peers", tick, HEADER + peer("10.1.0.1@tcp", 8, 8, 8, tx, min(tx, 8)), host="c1"))
+        snaps.append(snap("stats", tick, f"42 7 0 {sent} 0 0 0 {sent * 200} 0 0 0\n", host="c1"))
+    return load(Held(snaps))
+
+
+def test_what_a_late_peer_limits_is_advised_no_more_credits():
+    findings = {each.kind: each for each in analyze(held(0.1)).findings}
+    assert "limited by the peer, not by credits" in findings["first_exhausted"].message
+    for kind in ("first_exhausted", "oversubscribed_peers"):
+        assert "Raise" not in findings[kind].advice
+        assert "towards" not in findings[kind].advice
+        assert "the other end gives them back late" in findings[kind].advice
+    advice = {each.kind: each for each in analyze(held(0.01)).findings}["first_exhausted"].advice
+    assert "towards" in advice
+    assert "answers late" not in advice
+
+
 def test_times_of_a_record_over_midnight_have_their_date():
     late = [
         row._replace(time_ns=row.time_ns + 43_170 * 10**9)
