@@ -15,12 +15,15 @@ from lnetstat.analysis.normalise import Normalised, brief_window, normalise, sta
 from lnetstat.analysis.null import false_alarm_probability
 from lnetstat.analysis.rates import Rates, smoothed
 from lnetstat.analysis.results import DeadTime
-from lnetstat.analysis.strict import DECLARED_SCORE, Found
+from lnetstat.analysis.strict import DECLARED_SCORE, SURE_SCORE, Found
 
 COINCIDENT_Z = 4.0  # robust sigmas: reached by 0 of 78 dips of other causes (DEADTIME.md 4.10)
-SURE_SCORE = 10.0  # no need to look at brief dips apart: see strict.DOUBTFUL
 LEAST_DIP = 0.02  # of a load that is steadier than half of that: less is how whole RPCs fall into samples
 DEFAULT_PING_INTERVAL_S = 25.0
+LEAST_CYCLES = 6  # fewer do not tell a cycle from chance
+FEWEST_DIPS = 3  # two distances are the least that can be equal
+VISIBLE_DEPTH = 0.5  # of the load: seen without any statistics
+SMALL_LOSS = 0.01  # of the bytes, gross
 TOO_SHALLOW = "what comes again and again takes next to nothing of the load"
 WITH_MESSAGES = "coincides with bursts of messages"
 
@@ -67,10 +70,15 @@ def dead_time(
     interval = ping_interval_s or DEFAULT_PING_INTERVAL_S
     length = float(series.time_s[-1] - series.time_s[0])
     measured = _verdict(label, found, test, ping_rates, exact_periods_s) if found and found.passed and _declared(found) else None
-    if measured is None or (len(sources) == 1 and _too_shallow(measured, series)):
+    brief_record = length < LEAST_CYCLES * interval
+    too_shallow = measured is not None and len(sources) == 1 and _too_shallow(measured, series)
+    if measured is None or too_shallow or (brief_record and _is_ripple(measured)):
         score = found.score if found else 0.0
-        if length < 6 * interval or 4 * series.dt_s > interval:
+        if brief_record or 4 * series.dt_s > interval:
             return _no_answer(label, _too_little(length, series.dt_s, interval), score)
+        few = _few_dips(series)
+        if few and measured is None:
+            return _no_answer(label, few, score)
         reason = TOO_SHALLOW if measured else ""
         return DeadTime(*label, "none", reason, False, False, score, false_alarm_probability(score))
     if ping_rates is None and message_rates is not None and _with_bursts(measured, message_rates):
@@ -81,6 +89,24 @@ def dead_time(
 def _normalised(sources: list[Rates], *, brief: bool = False) -> Normalised:
     each = [normalise(rates, brief_window(rates.dt_s) if brief else None) for rates in sources]
     return each[0] if len(each) == 1 else stack(each)
+
+
+def _is_ripple(measured: DeadTime) -> bool:
+    """Return True for what a record too short for the ping interval shows by itself: beats of a regular load, worth no alarm."""
+    return measured.cause != "ping" and (measured.lost_fraction_gross or 0.0) < SMALL_LOSS
+
+
+def _few_dips(series: Normalised) -> str:
+    """Return what is to be said of deep dips at equal distances that are too few to be called periodic; empty where there are none."""
+    low = Rates(series.time_s, np.where(series.weight > 0, -series.residual, 0.0), series.interval_s, series.dt_s, 0, ())
+    dips = [each for each in pings.bursts_of(low)[0] if each.peak_rate > VISIBLE_DEPTH and each.end_s - each.begin_s > 1.5 * series.dt_s]
+    if not FEWEST_DIPS <= len(dips) < LEAST_CYCLES:
+        return ""
+    gaps = np.diff([each.begin_s for each in dips])
+    if gaps.std() > pings.PERIODIC_CV * gaps.mean():
+        return ""
+    lasting = float(np.median([each.end_s - each.begin_s for each in dips]))
+    return f"{len(dips)} deep dips of {lasting:.3g} s, one every {gaps.mean():.3g} s: fewer than {LEAST_CYCLES} tell no period from chance"
 
 
 def _too_shallow(measured: DeadTime, series: Normalised) -> bool:
@@ -95,9 +121,9 @@ def _cannot_tell(sources: list[Rates]) -> str:
         return f"only {min(sizes, default=0)} samples; at least 60 are needed"
     length = max(float(rates.time_s[-1] - rates.time_s[0]) for rates in sources)
     dt = max(rates.dt_s for rates in sources)
-    if length / 6 <= max(5.0, 4 * dt):
+    if length / LEAST_CYCLES <= max(5.0, 4 * dt):
         return f"{length:.0f} s sampled every {dt:g} s hold fewer than 6 cycles of any period that could be seen"
-    if all(rates.rate.min() == rates.rate.max() for rates in sources):
+    if all(rates.rate.min() == rates.rate.max() > 0 for rates in sources):
         return "the value never changes: no load, or a collector that repeats itself"
     return ""
 

@@ -43,15 +43,26 @@ def period_range(series: Normalised) -> tuple[float, float]:
     return max(5.0, 4 * series.dt_s), min(300.0, length / 6)
 
 
-def search(series: Normalised, *, keep: int = 15) -> list[Candidate]:
-    """Return the best candidates for periodic dips, best first, none nearer to a better one than its width over the record."""
+def search(series: Normalised, *, keep: int = 15, fine: bool = True) -> list[Candidate]:
+    """Return the best candidates for periodic dips, best first, none nearer to a better one than its width over the record.
+
+    Not `fine`: with the fewest cells, several times as fast; dips shorter than a sample or far below the noise may be missed.
+    """
     shortest, longest = period_range(series)
     if longest <= shortest:
         return []
     weighted, weight = grid_of(series)
     length = float(series.time_s[-1] - series.time_s[0])
     return search_grid(
-        weighted, weight, series.dt_s, length, shortest_s=shortest, longest_s=longest, cells_per_sample=CELLS_PER_SAMPLE, keep=keep
+        weighted,
+        weight,
+        series.dt_s,
+        length,
+        shortest_s=shortest,
+        longest_s=longest,
+        cells_per_sample=CELLS_PER_SAMPLE,
+        keep=keep,
+        most_cells=CELLS_PER_RANGE if fine else 0,
     )
 
 

@@ -23,8 +23,9 @@ HARMONIC_STAT = 1.5  # a harmonic folds the same dips, with less plateau between
 SAME_PERIOD = 0.003  # of the period: as near as two folds of one phase and its sidelobes come
 STRONG_STAT = 15.0  # a rejected phase this strong is subtracted before searching again
 TRUST_AFTER_SUBTRACTION = 0.8  # edges of a phase that is not quite regular remain and look like brief dips
+SURE_SCORE = 10.0  # no copy of a record without dips comes near, and no closer look finds better
 COPIES = 6  # shuffled ones: their mean is known to a quarter of the law's scale, at six times the cost of the search
-DOUBTFUL = 5.0, 10.0  # scores that shuffled copies can decide: what is below is chance, what is above none of them reaches
+DOUBTFUL = 5.0, SURE_SCORE  # scores that shuffled copies can decide: what is below is chance, what is above none of them reaches
 
 
 class Found(NamedTuple):
@@ -47,14 +48,17 @@ def blind(series: Normalised, phases_s: list[float]) -> tuple[Normalised, Found 
     """
     best: Vetted | None = None
     trust = 1.0
-    for _ in range(3):
-        sums = vetting.prefix_sums(series)
-        vetted = [each for each in _vetted(series, sums, folding.search(series)) if not _in_phase(series, each.box, phases_s)]
+    for fine in (False, True, True, True):  # most dips that matter are found with coarse cells
+        candidates = folding.search(series, fine=fine)
+        vetted = [each for each in _vetted(series, vetting.prefix_sums(series), candidates) if not _in_phase(series, each.box, phases_s)]
         best = vetted[0] if vetted else None
         rejected = [each for each in vetted if not each.passed and each.box.stat > STRONG_STAT and not _belongs_to_a_find(each, vetted)]
         strongest = max(rejected, key=lambda each: each.box.stat, default=None)
-        if strongest is None or (best is not None and best.passed and best.box.stat >= 0.8 * strongest.box.stat):
+        clear = strongest is None or (best is not None and best.passed and best.box.stat >= 0.8 * strongest.box.stat)
+        if clear and (fine or (best is not None and best.passed and best.score > SURE_SCORE)):
             break
+        if not fine or strongest is None:
+            continue
         series = without_phase(series, strongest.box.period_s)
         phases_s.append(strongest.box.period_s)
         trust = TRUST_AFTER_SUBTRACTION

@@ -21,6 +21,7 @@ SCATTER_FLOOR = 0.35  # of the mean depth: without it 2 P, 3 P, 4 P win, as sign
 LEAST_INCIDENTS = 6
 MANY_INCIDENTS = 300  # so many tell their scatter to 4 % themselves
 NOISE_PHASES = 12
+ALIKE_SIGMA = 2.5  # of a correlation of independent incidents, 1 / sqrt(n): less is chance
 LARGEST_STRETCH = 0.9  # of the cycles: a longer stretch with dips is the whole record
 CHOICE_COST = 1.0  # sigma: about what the best of all stretches gains by chance
 BOX_WEIGHT = 1.1
@@ -189,7 +190,20 @@ def significance(depths: FloatArray, noise: float = 0.0) -> float:
     robust = 1.4826 * float(np.median(np.abs(d - middle)))
     t = mean / max(float(d.std(ddof=1)), noise, SCATTER_FLOOR * abs(mean), 1e-9) * root
     u = middle / max(1.2533 * robust, noise, SCATTER_FLOOR * abs(middle), 1e-9) * root
-    return min(t, 1.3 * u)
+    return min(t, 1.3 * u) * _independence(d)
+
+
+def _independence(depths: FloatArray) -> float:
+    """Return by how much less incidents tell because neighbours are alike: sqrt((1 - r) / (1 + r)), r their correlation; 1 at most.
+
+    A beat of two regular things, as of requests and samples, waxes and wanes over many cycles; dips that floods make do not.
+    """
+    d = depths - depths.mean()
+    power = float((d * d).sum())
+    if power <= 0:
+        return 1.0
+    r = float((d[1:] * d[:-1]).sum()) / power
+    return math.sqrt((1 - r) / (1 + r)) if r > ALIKE_SIGMA / math.sqrt(d.size) else 1.0
 
 
 def stretch(depths: FloatArray) -> tuple[int, int]:

@@ -315,3 +315,16 @@ def test_sources_of_one_system_keep_the_depth_of_their_dips():
     found = dead_time(LABEL, sources)
     assert found.depth == pytest.approx(0.6, rel=0.1)
     assert found.lost_fraction_gross == pytest.approx(0.6 * 1.5 / 25, rel=0.12)
+
+
+def test_a_few_deep_dips_at_equal_distances_cannot_tell():
+    time, value, _ = series(seconds=310, dt=1.0, period=75.0, width=7.0, depth=1.0, onset=20.0, noise=0.02)
+    found = verdict(time, value)
+    assert found.verdict == "cannot_tell"
+    assert re.search("4 deep dips of 7 s, one every 75 s", found.reason)
+
+
+def test_a_value_that_never_changes_cannot_tell():
+    found = dead_time(LABEL, [rates.from_rate(BEGIN + np.arange(600.0), np.full(600, 7e8))])
+    assert found.verdict == "cannot_tell"
+    assert "never changes" in found.reason
