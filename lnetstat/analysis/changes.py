@@ -11,8 +11,14 @@ from lnetstat.model import Finding, Severity
 from lnetstat.words import iso
 
 HOLD_PERIODS = 2.5  # without a dip for so long dead time is over: one cycle may be missed, two are not by chance
-HOLD_S = 60.0  # without credits below 0 for so long the shortage is over, where no period is known
-ODD_HOLD_S = 300.0  # a sixth of the window: a figure of the whole window that stands near its threshold crosses it now and then
+HOLD_S = 60.0  # what was seen longer ago (and 2.5 periods) does not begin now, it is history
+# What comes and goes again and again is one state. It ends only when its own cycle has stayed away three times, which no jitter of a cycle
+# does, and not before five minutes: the longest usual intervals of pings and of cron jobs. Nothing is older than the window.
+QUIET_CYCLES = 3.0
+QUIET_S = 300.0
+MOST_QUIET_S = 1800.0
+AWAY_S = 5.0  # as far as looks are apart at least: what was not there for less came with the next sample only
+SAME_PERIOD = 0.05  # two looks agree on a period: neighbouring windows share nearly all dips, chance finds jump by more than their width
 PAUSED_SHARE = 0.1  # of the window's load: less cannot show dips
 LASTING = frozenset(
     {"dead_time", "ping_burst", "first_exhausted", "odd_one_out", "peer_down", "route_down", "ni_unhealthy", "drops"}
@@ -47,18 +53,33 @@ class Event(NamedTuple):
 
 
 class _State(NamedTuple):
-    """Something that began and has not ended: when it was last seen, and for how long without it it goes on."""
+    """Something that began and has not ended: when it was last seen, and for how long without it it goes on.
+
+    `came_ns`: when it was first seen since it was `away` last; `times`: how often it came; `cycle_ns`: the longest time from one coming
+    to the next; `began_ns`: its first.
+    """
 
     finding: Finding
     seen_ns: int
     hold_ns: int
+    began_ns: int
+    came_ns: int
+    times: int = 1
+    cycle_ns: int = 0
+    away: bool = False
 
 
 class States:
-    """What lasts, and what was told of it. `period_s`: the longest of the dead time found last, 0.0 before any was."""
+    """What lasts, and what was told of it. `period_s`: the longest of the dead time found last, 0.0 before any was.
 
-    def __init__(self) -> None:
+    Dead time begins when two looks in a row agree on it; without `confirm` with the first.
+    """
+
+    def __init__(self, *, confirm: bool = True) -> None:
         self.period_s = 0.0
+        self._confirm = confirm
+        self._periods_s: dict[str, float] = {}
+        self._unconfirmed = False
         self._lasting: dict[tuple[str, str], _State] = {}
         self._told: set[tuple[str, str, int]] = set()
         self._verdict = ""
@@ -67,12 +88,15 @@ class States:
         """Take the analysis of a window from begin to now; return what changed. `with_credits`: not where `shortages` tells them."""
         self.period_s = max((each.period_s or 0.0 for each in analysis.series if each.detected), default=self.period_s)
         self._told = {each for each in self._told if each[2] >= begin_ns}
+        before, self._periods_s, self._unconfirmed = self._periods_s, {}, False
         events: list[Event] = []
         for finding in analysis.findings:
             if finding.kind in ONCE:
                 events += self._once(finding, now_ns, 0)
             elif finding.kind == "traffic_stopped":
                 events += self._stop(finding, now_ns)
+            elif finding.kind == "dead_time" and not self._agreed(finding, before, now_ns):
+                self._unconfirmed = True
             elif finding.kind in LASTING and (with_credits or not finding.kind.startswith("oversubscribed")):
                 events += self._seen(finding, now_ns)
         events += self._over(analysis, now_ns)
@@ -87,10 +111,21 @@ class States:
         """Let no state have been seen later than now."""
         self._lasting = {key: state._replace(seen_ns=min(state.seen_ns, last_ns)) for key, state in self._lasting.items()}
 
+    def _agreed(self, finding: Finding, before: dict[str, float], now_ns: int) -> bool:
+        """Return False where dead time would begin now that the look before did not find, or found with another period."""
+        period_s = float(finding.evidence.get("period_s") or 0.0)
+        self._periods_s[finding.subject] = period_s
+        lasts = (finding.kind, _subject(finding)) in self._lasting
+        if not self._confirm or lasts or now_ns - finding.end_ns > self._fresh_s(finding) * 1e9:
+            return True
+        return abs(before.get(finding.subject, 0.0) - period_s) <= SAME_PERIOD * period_s
+
     def _whole(self, analysis: Analysis, now_ns: int) -> list[Event]:
         """Tell when the verdict on the whole becomes another one: cannot_tell, none, or dead time."""
         dead_time = any(kind == "dead_time" for kind, _ in self._lasting)
         top = analysis.dead_time.verdict
+        if self._unconfirmed and not dead_time:
+            return []  # the next look tells
         verdict = "dead_time" if dead_time else "none" if top in ("detected", "recurrent") else top
         if verdict == self._verdict:
             return []
@@ -100,24 +135,35 @@ class States:
 
     def _seen(self, finding: Finding, now_ns: int) -> list[Event]:
         """Note that something is there; tell where it was not before. What is there no more, by its end, is history."""
-        hold_ns = int(self._hold_s(finding) * 1e9)
-        if now_ns - finding.end_ns > hold_ns:
-            return []
         key = finding.kind, _subject(finding)
         known = self._lasting.get(key)
-        told = known is not None and finding.severity <= known.finding.severity
-        worst = known.finding if known is not None and told else finding
-        self._lasting[key] = _State(worst, max(finding.end_ns, known.seen_ns if known else 0), hold_ns)
-        if told:
-            return []
-        return [event_of(now_ns, BEGIN if known is None else WORSE, finding)]
+        if known is None:
+            if now_ns - finding.end_ns > self._fresh_s(finding) * 1e9:
+                return []
+            self._lasting[key] = _State(finding, finding.end_ns, self._hold_ns(finding, 0), finding.begin_ns, finding.end_ns)
+            return [event_of(now_ns, BEGIN, finding)]
+        if known.away and finding.end_ns > known.seen_ns:
+            cycle_ns = max(known.cycle_ns, finding.end_ns - known.came_ns)
+            known = known._replace(times=known.times + 1, cycle_ns=cycle_ns, came_ns=finding.end_ns, away=False)
+        told = finding.severity <= known.finding.severity
+        self._lasting[key] = known._replace(
+            finding=known.finding if told else finding,
+            seen_ns=max(finding.end_ns, known.seen_ns),
+            hold_ns=max(known.hold_ns, self._hold_ns(finding, known.cycle_ns)),
+        )
+        return [] if told else [event_of(now_ns, WORSE, finding)]
 
-    def _hold_s(self, finding: Finding) -> float:
-        """Return for how long something goes on without being seen."""
+    def _fresh_s(self, finding: Finding) -> float:
+        """Return how long ago something may have been seen that begins now."""
         periods_s = HOLD_PERIODS * float(finding.evidence.get("period_s") or self.period_s)
-        if finding.kind == "dead_time":
-            return max(periods_s, 5.0)
-        return max(ODD_HOLD_S if finding.kind == "odd_one_out" else HOLD_S, periods_s)
+        return max(periods_s, AWAY_S if finding.kind == "dead_time" else HOLD_S)
+
+    def _hold_ns(self, finding: Finding, cycle_ns: int) -> int:
+        """Return for how long something goes on without being seen."""
+        fresh_ns = int(self._fresh_s(finding) * 1e9)
+        if finding.kind in ("dead_time", "traffic_stopped"):
+            return fresh_ns  # the one's cycle is known, the other has none
+        return max(fresh_ns, int(QUIET_S * 1e9), min(int(QUIET_CYCLES * cycle_ns), int(MOST_QUIET_S * 1e9)))
 
     def _once(self, finding: Finding, now_ns: int, apart_ns: int) -> list[Event]:
         """Tell what is history already, once; of two that begin nearer than `apart_ns` one."""
@@ -145,13 +191,17 @@ class States:
         """Tell what was not seen for its time; without an analysis, of credits only."""
         events = []
         for key, state in list(self._lasting.items()):
+            looked_for = analysis is not None or key[0].startswith("oversubscribed")
+            if looked_for and not state.away and now_ns - state.seen_ns > AWAY_S * 1e9:
+                self._lasting[key] = state._replace(away=True)
             if now_ns - state.seen_ns <= state.hold_ns or _still(key[0], state, analysis):
                 continue
             del self._lasting[key]
-            message = f"over: {state.finding.subject}: last seen at {iso(state.seen_ns)}"
+            often = f", {state.times} times since {iso(state.began_ns)}" if state.times > 1 else ""
+            message = f"over: {state.finding.subject}: last seen at {iso(state.seen_ns)}{often}"
             if key[0] == "dead_time":
                 message = f"dead time is over: {state.finding.subject}: the last dip was at {iso(state.seen_ns)}"
-            evidence = {"last_seen_ns": state.seen_ns}
+            evidence = {"last_seen_ns": state.seen_ns, "began_ns": state.began_ns, "times": state.times}
             events.append(Event(now_ns, END, key[0], Severity.INFO, state.finding.subject, message, evidence))
         return events
 

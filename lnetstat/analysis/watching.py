@@ -2,8 +2,8 @@
 
 A sliding window of the samples is analyzed again and again, by the same `analyze` as everywhere; credits below 0 are told at once, from the
 samples just fed. A window of max(30 min, 20 periods) holds what the verdict needs; analyses are a tenth of the shortest period apart that
-the window can show (six cycles: a sixtieth of it), but at least 5 s and at most 30 s. So dead time is told within one such step of
-the cycle with which it can be told from chance.
+the window can show (six cycles: a sixtieth of it), but at least 5 s and at most 30 s. Dead time is told when two looks in a row agree:
+within two such steps of the cycle with which it can be told from chance.
 """
 
 from collections.abc import Callable
@@ -139,11 +139,14 @@ def _interval_s(own: pd.DataFrame) -> float:
 
 
 class SeriesWatcher:
-    """Turns the tables of lnetstat.series, each the whole window as it stands now, into events. `analysis`: what looks at a table."""
+    """Turns the tables of lnetstat.series, each the whole window as it stands now, into events. `analysis`: what looks at a table.
 
-    def __init__(self, analysis: Callable[[pd.DataFrame], Analysis]) -> None:
+    `once`: there will be one table only, whose dead time counts at once.
+    """
+
+    def __init__(self, analysis: Callable[[pd.DataFrame], Analysis], *, once: bool = False) -> None:
         self._analyze = analysis
-        self._states = States()
+        self._states = States(confirm=not once)
         self._begin_ns = self._now_ns = 0
         self.interval_s = 0.0
 

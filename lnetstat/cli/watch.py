@@ -43,7 +43,9 @@ def command(
     """Watch a recording that is being written, or a Graphite, and say what begins and ends: dead time, credits that run out, hosts that
     fall silent.
 
-    The same verdicts as `analyze`, from a sliding window of 30 minutes or 20 periods. Ends on Ctrl-C or SIGTERM. A Graphite is asked for
+    The same verdicts as `analyze`, from a sliding window of 30 minutes or 20 periods. Dead time is told when two looks in a row, 5 to 30 s
+    apart, agree on it. What comes and goes is one state, which ends after three of its own cycles without it, at least 5 minutes; then it
+    is said how often it came. Ends on Ctrl-C or SIGTERM. A Graphite is asked for
     the whole window every 5 to 30 s (`from` in its address does not count); while it fails, that is told once, and it is asked again.
 
     \b

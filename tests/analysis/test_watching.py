@@ -5,6 +5,7 @@ import copy
 import numpy as np
 import pytest
 
+from lnetstat.analysis.changes import States
 from lnetstat.analysis.run import analyze
 from lnetstat.analysis.watching import Watcher
 from lnetstat.frames import from_changes, load
@@ -84,7 +85,7 @@ def followed(tmp_path_factory):
     during += watched(node, watcher, range(fifth, eighth), every=STEP, period=PERIOD)
     during += watched(node, watcher, range(eighth, last), every=last - eighth, period=PERIOD, free=-3)
     whole = analyze(load(Recording(folder)))
-    after = watched(node, watcher, range(last, 14 * PERIOD), every=25)
+    after = watched(node, watcher, range(last, 14 * PERIOD), every=25) + watched(node, watcher, range(14 * PERIOD, 24 * PERIOD), every=125)
     node.writer.close()
     return during, after, whole
 
@@ -137,7 +138,7 @@ def test_peers_that_are_down_are_told_though_not_all_are_kept(node):
 
     begun = written(range(10, 20), "up") + written(range(20, 30), "down") + written(range(30, 40), "down")
     assert [(each.change, each.subject) for each in begun] == [("begin", "10.9.9.9@tcp1 on rtr1")]
-    assert [each.change for each in written(range(40, 130), "up") + written(range(130, 140), "up")] == ["end"]
+    assert [each.change for each in written(range(40, 330), "up") + written(range(330, 350), "up")] == ["end"]
 
 
 def test_a_host_unlike_its_peers_is_told(node):
@@ -166,8 +167,42 @@ def test_credits_that_run_out_are_told_with_the_sample_that_shows_them(node):
     assert "10.2.0.1@tcp1" in begun[0].subject
     again = watched(node, watcher, range(101, 130), every=30, free=-6) + watched(node, watcher, range(130, 180), every=25)
     assert [each.change for each in of(again, "oversubscribed_peers")] == ["worse"]  # one shortage: told once, and that it became critical
-    ended = of(watched(node, watcher, range(180, 240), every=30), "oversubscribed_peers")
+    ended = of(watched(node, watcher, range(180, 450), every=30), "oversubscribed_peers")
     assert [each.change for each in ended] == ["end"]
+
+
+def test_credits_that_run_out_again_and_again_are_one_state_whose_end_says_how_often(node):
+    """Every 75 s, as with pings: one line at the beginning and one at the end, whatever lies between."""
+    watcher, events = Watcher(), []
+    watcher.least_step_s = 1e6
+    for cycle in range(6):
+        events += watched(node, watcher, range(75 * cycle, 75 * cycle + 70), every=35)
+        events += watched(node, watcher, range(75 * cycle + 70, 75 * cycle + 75), free=-3)
+    events += watched(node, watcher, range(450, 900), every=50)
+    told = of(events, "oversubscribed_peers")
+    assert [each.change for each in told if each.change != "worse"] == ["begin", "end"]
+    assert told[-1].evidence["times"] == 6
+    assert ", 6 times since 2023-11-14T22:14:30Z" in told[-1].message
+    assert told[-1].time_ns - told[-1].evidence["last_seen_ns"] > 300e9
+
+
+def test_dead_time_of_one_look_only_is_not_told(node):
+    """A find of chance, withdrawn with the next look, and then one of another period: neither is posted."""
+    node.write(range(250), period=25.0)
+    dips = analyze(node.new())
+    steady = dips._replace(
+        findings=tuple(each for each in dips.findings if each.kind != "dead_time"),
+        dead_time=dips.dead_time._replace(verdict="none", detected=False),
+    )
+    longer = [each._replace(evidence={**each.evidence, "period_s": 30.0}) for each in dips.findings]
+    states, now_ns = States(), (BEGIN + 250) * 10**9
+    looks = [dips, steady, dips, dips._replace(findings=tuple(longer))]
+    events = [states.look(each, BEGIN * 10**9, now_ns + place * 10**9, with_credits=True) for place, each in enumerate(looks)]
+    told = [event for each in events for event in each]
+    assert of(told, "dead_time") == []
+    assert "dead_time" not in {each.evidence["verdict"] for each in of(told, "verdict")}
+    agreed = states.look(looks[-1], BEGIN * 10**9, now_ns + 4 * 10**9, with_credits=True)
+    assert [each.change for each in of(agreed, "dead_time")] == ["begin"]
 
 
 def test_a_pause_of_the_load_is_no_end_of_dead_time(node):
@@ -181,10 +216,12 @@ def test_a_clock_that_goes_back_is_told_and_watched_on(node):
     seen_ns = []
     watcher = Watcher(analysis=lambda frames: seen_ns.append(int(frames.states["time_ns"].max())) or analyze(frames))
     watched(node, watcher, range(1000, 1200), every=200)
-    events = watched(node, watcher, range(500, 740), every=120, period=25.0)
+    events = watched(node, watcher, range(500, 740), every=120, period=25.0) + watched(
+        node, watcher, range(740, 775), every=35, period=25.0
+    )
     assert [each.subject for each in of(events, "clock_step")] == ["rtr1"]
     assert len(of(events, "dead_time", "begin")) == 1
-    assert seen_ns[-1] == (BEGIN + 739) * 10**9, "samples of before the step, which would lie in the future, are let go"
+    assert seen_ns[-1] == (BEGIN + 774) * 10**9, "samples of before the step, which would lie in the future, are let go"
 
 
 def test_hosts_that_come_and_go_are_told(node):
