@@ -6,6 +6,7 @@ Under another load only what the load cannot explain is claimed: more dead time 
 """
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -43,7 +44,7 @@ def compare(before: Analysis, after: Analysis) -> Comparison:
     sides = sides_of(before, after)
     count = _count(sides)
     level = 1 - (1 - LEVEL) / max(1, count)
-    load, same_load, ratio = _load(sides)
+    load, same_load, ratio = _load(sides, level)
     seen = sensitivity(sides)
     dead_time = _dead_time(sides, seen, level, ratio if same_load is False else None)
     rows = {resource: _rows(before, after, resource) for resource in CREDITS}
@@ -51,24 +52,30 @@ def compare(before: Analysis, after: Analysis) -> Comparison:
     exhausted = _exhausted(before), _exhausted(after)
     verdict, rests_on = _overall(dead_time, credit)
     words = _words(sides, verdict, rests_on, same_load, ratio, exhausted)
-    return Comparison(verdict, words, name_of(sides), _named(rows), same_load, tuple(load), (*dead_time, *credit), exhausted, seen, count)
+    return Comparison(
+        verdict, words, name_of(sides), _named(rows), same_load, tuple(load), (*dead_time, *credit), exhausted, seen, count, level
+    )
 
 
-def _load(sides: tuple[Side, Side]) -> tuple[list[Figure], bool | None, float]:
+def _load(sides: tuple[Side, Side], level: float) -> tuple[list[Figure], bool | None, float]:
     """Return (figures of the load, whether it is the same, throughput outside dips after / before)."""
     outside = [_outside(side) for side in sides]
     ratio = outside[1].value / outside[0].value if outside[0] and outside[1] and outside[0].value > 0 else math.nan
     same = None if math.isnan(ratio) else bool(1 / (1 + SAME_LOAD) <= ratio <= 1 + SAME_LOAD)
     unit = sides[0].sources[0].unit if sides[0].sources else ""
-    figures = [plain_figure("throughput_outside_dips", unit, outside[0], outside[1])]
-    for name, share in (("throughput_p10", 0.1), ("throughput_median", 0.5), ("throughput_p90", 0.9)):
-        figures.append(plain_figure(name, unit, *(_quantile(side, share) for side in sides)))
-    figures.append(plain_figure("pings", "pings/s", *(_pings(side.analysis) for side in sides)))
-    figures.append(plain_figure("ping_interval", "s", *(_ping_interval(side.analysis) for side in sides)))
-    figures.append(plain_figure("hosts", "hosts", *(exact(len(side.analysis.quality)) for side in sides)))
-    figures.append(plain_figure("peers", "peers", *(exact(_peers(side.analysis)) for side in sides)))
-    figures.append(plain_figure("duration", "s", *(exact(_length(side.analysis)) for side in sides)))
-    figures.append(plain_figure("sampling_interval", "s", *(exact(_sampling(side)) for side in sides)))
+    told: list[tuple[str, str, Callable[[Side], Estimate | None]]] = [
+        ("throughput_outside_dips", unit, _outside),
+        ("throughput_p10", unit, lambda side: _quantile(side, 0.1)),
+        ("throughput_median", unit, lambda side: _quantile(side, 0.5)),
+        ("throughput_p90", unit, lambda side: _quantile(side, 0.9)),
+        ("pings", "pings/s", lambda side: _pings(side.analysis)),
+        ("ping_interval", "s", lambda side: _ping_interval(side.analysis)),
+        ("hosts", "hosts", lambda side: exact(len(side.analysis.quality))),
+        ("peers", "peers", lambda side: exact(_peers(side.analysis))),
+        ("duration", "s", lambda side: exact(_length(side.analysis))),
+        ("sampling_interval", "s", lambda side: exact(_sampling(side))),
+    ]
+    figures = [plain_figure(name, unit, measure(sides[0]), measure(sides[1]), level) for name, unit, measure in told]
     return [each for each in figures if each.before is not None or each.after is not None], same, ratio
 
 
@@ -139,14 +146,14 @@ def _dead_time(sides: tuple[Side, Side], seen: Seen | None, level: float, ratio:
     if before.verdict is None or after.verdict is None or not (before.sources or after.sources):
         return []
     if before.dips and after.dips:
-        figures = [_period(before.verdict, after.verdict)]
+        figures = [_period(before.verdict, after.verdict, level)]
         for name, unit in (("lost_fraction", ""), ("lost_fraction_gross", ""), ("duration_s", "s"), ("depth", "")):
             if name in ("duration_s", "depth") and not (before.verdict.depth_resolved and after.verdict.depth_resolved):
                 continue
             figures.append(tested(name, unit, estimate(before, name), estimate(after, name), level, ratio))
         return figures
     if before.dips or after.dips:
-        return [_one_sided(sides, seen, ratio)]
+        return [_one_sided(sides, seen, level, ratio)]
     reason = next((side.verdict.reason for side in sides if side.verdict and side.verdict.verdict == "cannot_tell"), "")
     words = reason or "no dead time found before or after"
     return [_lost_figure(None if reason else 0.0, None if reason else 0.0, CANNOT_TELL if reason else SAME, words)]
@@ -157,12 +164,12 @@ def _lost_figure(before: float | None, after: float | None, verdict: str, reason
     return Figure("lost_fraction", "", before, None, after, None, change, None, verdict, reason)
 
 
-def _period(before: DeadTime, after: DeadTime) -> Figure:
+def _period(before: DeadTime, after: DeadTime, level: float) -> Figure:
     made = [None if each.period_s is None else Estimate(each.period_s, each.period_err_s, 10**6) for each in (before, after)]
-    return plain_figure("period_s", "s", made[0], made[1])
+    return plain_figure("period_s", "s", made[0], made[1], level)
 
 
-def _one_sided(sides: tuple[Side, Side], seen: Seen | None, ratio: float | None) -> Figure:
+def _one_sided(sides: tuple[Side, Side], seen: Seen | None, level: float, ratio: float | None) -> Figure:
     """Return the lost share where only one side has dips: gone or new, if the other side would have shown them."""
     before, after = sides
     dips, without = (before, after) if before.dips else (after, before)
@@ -189,7 +196,7 @@ def _one_sided(sides: tuple[Side, Side], seen: Seen | None, ratio: float | None)
         )
     if verdict != CANNOT_TELL:
         verdict, reason = under_load(verdict, ratio, reason)
-    interval = cycles.interval(lost, LEVEL) if lost else None
+    interval = cycles.interval(lost, level) if lost else None
     if before.dips:
         return _lost_figure(lost.value if lost else None, rest, verdict, reason)._replace(before_interval=interval)
     return _lost_figure(rest, lost.value if lost else None, verdict, reason)._replace(after_interval=interval)
@@ -208,10 +215,11 @@ def _credits(sides: tuple[Side, Side], resource: str, worst: Pair, level: float,
     """Return limit, peak, 99th percentile and share of time oversubscribed of the worst row of a resource."""
     if worst[0] is None and worst[1] is None:
         return []
+    limit, peak = ([exact(getattr(use, name)) if use else None for use in worst] for name in ("limit", "wanted_peak"))
     figures = [
-        plain_figure(f"{resource}.limit", "credits", *(exact(use.limit) if use else None for use in worst)),
+        plain_figure(f"{resource}.limit", "credits", limit[0], limit[1], level),
         # A maximum has no interval from within one record.
-        plain_figure(f"{resource}.required_peak", "credits", *(exact(use.wanted_peak) if use else None for use in worst)),
+        plain_figure(f"{resource}.required_peak", "credits", peak[0], peak[1], level),
     ]
     p99, share = ([_credit_estimates(side, use)[at] for side, use in zip(sides, worst, strict=True)] for at in (0, 1))
     share = _with_rule_of_three(share)
@@ -221,12 +229,16 @@ def _credits(sides: tuple[Side, Side], resource: str, worst: Pair, level: float,
 
 
 def _rows(before: Analysis, after: Analysis, resource: str) -> Pair:
-    """Return the worst row of both records together, on each side: itself, else the worst of its host, else the worst of all."""
+    """Return the worst row of each side. Where nothing ran out it is the row that was the worst on the other side, or the next to it."""
     sides = [[use for use in analysis.credit_use if use.resource == resource] for analysis in (before, after)]
     worst = max((*sides[0], *sides[1]), key=badness, default=None)
     if worst is None:
         return None, None
-    found = [max(own, key=lambda use: (_nearness(use, worst), badness(use)), default=None) for own in sides]
+    ran_out = [[use for use in own if use.grade != "never"] for own in sides]
+    found = [
+        max(low, key=badness) if low else max(own, key=lambda use: (_nearness(use, worst), badness(use)), default=None)
+        for low, own in zip(ran_out, sides, strict=True)
+    ]
     return found[0], found[1]
 
 

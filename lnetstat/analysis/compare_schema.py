@@ -59,12 +59,13 @@ COMPARE_SCHEMA: dict[str, Any] = {
             "type": "object",
             "properties": {
                 "level": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
+                "interval_level": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
                 "compared": {"type": "integer", "minimum": 0},
                 "draws": {"type": "integer", "minimum": 1},
                 "seed": {"type": "integer"},
                 "resampled": _TEXT,
             },
-            "required": ["level", "compared", "draws", "seed", "resampled"],
+            "required": ["level", "interval_level", "compared", "draws", "seed", "resampled"],
         },
     },
     "required": [

@@ -18,11 +18,14 @@ SYSTEMATIC = {"lost_fraction": 0.05, "lost_fraction_gross": 0.05, "duration_s": 
 LEAST_SHARE = 1e-3  # of the bytes, or of the time: smaller differences matter to nobody
 BLOCKS = 20  # stretches that a record is cut into where no period is known
 
+TOO_SMALL = f"the change is less than {percent(LEAST_SHARE)}, too small to matter"
+
 BETTER, WORSE, SAME, CANNOT_TELL = "better", "worse", "no difference shown", "cannot tell"
 
 
 class Figure(NamedTuple):
-    """One figure before and after. Intervals hold 95 % each, that of the change all figures' together; None: not known or none there.
+    """One figure before and after. Intervals are all of the level at which changes are claimed, so that those of all figures hold
+    together with LEVEL: where two do not touch, the change is claimed. None: not known or none there.
 
     `verdict`: better, worse, no difference shown, cannot tell; "" where neither direction is better. `reason`: what it rests on.
     """
@@ -44,7 +47,8 @@ class Comparison(NamedTuple):
 
     `verdict`: one of the four words; `words`: it in plain sentences; `signal`: whose dips were compared; `rows`: by resource,
     whose credits, before and after ("" where there is none); `same_load`: None where no
-    throughput is known; `sensitivity`: the test of the side without dead time at the other side's period, None where both or none have any.
+    throughput is known; `sensitivity`: the test of the side without dead time at the other side's period, None where both or none have any;
+    `compared`: how many figures are judged; `level`: of each interval, so that all hold together with LEVEL.
     """
 
     verdict: str
@@ -57,6 +61,7 @@ class Comparison(NamedTuple):
     first_exhausted: tuple[str, str]
     sensitivity: Seen | None
     compared: int
+    level: float
 
     def as_json(self) -> dict[str, Any]:
         """Return the document of `compare --json` (COMPARE_SCHEMA in compare_schema.py)."""
@@ -74,6 +79,7 @@ class Comparison(NamedTuple):
                 "sensitivity": self.sensitivity._asdict() if self.sensitivity else None,
                 "method": {
                     "level": LEVEL,
+                    "interval_level": self.level,
                     "compared": self.compared,
                     "draws": cycles.DRAWS,
                     "seed": cycles.SEED,
@@ -84,16 +90,16 @@ class Comparison(NamedTuple):
         return document
 
 
-def plain_figure(name: str, unit: str, before: Estimate | None, after: Estimate | None) -> Figure:
-    """Return a figure that is told, not judged."""
+def plain_figure(name: str, unit: str, before: Estimate | None, after: Estimate | None, level: float) -> Figure:
+    """Return a figure that is told, not judged; its intervals are of that level."""
     change = after.value - before.value if before and after else None
     return Figure(
         name,
         unit,
         before.value if before else None,
-        _bounded(before, unit),
+        _bounded(before, unit, level),
         after.value if after else None,
-        _bounded(after, unit),
+        _bounded(after, unit, level),
         change,
         None,
         "",
@@ -101,9 +107,9 @@ def plain_figure(name: str, unit: str, before: Estimate | None, after: Estimate 
     )
 
 
-def _bounded(estimate: Estimate | None, unit: str) -> Interval | None:
+def _bounded(estimate: Estimate | None, unit: str, level: float) -> Interval | None:
     """Return the interval of a figure; shares lie within 0 and 1, everything else that is told here at or above 0."""
-    found = cycles.interval(estimate, LEVEL) if estimate else None
+    found = cycles.interval(estimate, level) if estimate else None
     return found and (max(0.0, found[0]), min(1.0, found[1]) if unit == "" else found[1])
 
 
@@ -114,15 +120,20 @@ def exact(value: float | None) -> Estimate | None:
 
 def tested(name: str, unit: str, before: Estimate | None, after: Estimate | None, level: float, ratio: float | None) -> Figure:
     """Return a figure of which less is better, claimed to differ only where the interval of the change leaves 0 out."""
-    figure = plain_figure(name, unit, before, after)
     if before is None or after is None or before.err is None or after.err is None:
+        figure = plain_figure(name, unit, before, after, level)
         return figure._replace(verdict=CANNOT_TELL, reason="no error is known of one of the two: too few cycles")
-    joint = Estimate(after.value - before.value, math.hypot(before.err, after.err), min(before.blocks, after.blocks))
+    # All three intervals are of the same quantile: two that do not touch leave 0 out of the third, whose error is less than their sum.
+    blocks = min(before.blocks, after.blocks)
+    figure = plain_figure(name, unit, before._replace(blocks=blocks), after._replace(blocks=blocks), level)
+    joint = Estimate(after.value - before.value, math.hypot(before.err, after.err), blocks)
     change = cycles.interval(joint, level)
     assert change is not None
     least = LEAST_SHARE if unit == "" else 0.0
-    if change[0] <= 0 <= change[1] or abs(joint.value) < least:
-        verdict, reason = SAME, "the interval of the change holds 0" if change[0] <= 0 <= change[1] else "the change is too small to matter"
+    if change[0] <= 0 <= change[1]:
+        verdict, reason = SAME, "the interval of the change holds 0"
+    elif abs(joint.value) < least:
+        verdict, reason = SAME, TOO_SMALL
     else:
         verdict, reason = under_load(BETTER if joint.value < 0 else WORSE, ratio, "the interval of the change leaves 0 out")
     return figure._replace(change_interval=change, verdict=verdict, reason=reason)

@@ -8,7 +8,7 @@ import click
 
 from lnetstat.analysis.compare import compare
 from lnetstat.analysis.compare_schema import COMPARE_SCHEMA
-from lnetstat.analysis.comparison import CANNOT_TELL, LEVEL, TITLES, WORSE, Comparison, Figure, shown
+from lnetstat.analysis.comparison import CANNOT_TELL, LEVEL, TITLES, TOO_SMALL, WORSE, Comparison, Figure, shown
 from lnetstat.analysis.results import Interval
 from lnetstat.analysis.wording import CREDITS
 from lnetstat.cli._inputs import analyzed, input_options
@@ -56,17 +56,23 @@ def text_of(found: Comparison) -> str:
     for resource, guide in CREDITS.items():
         own = [each for each in found.figures if each.name.startswith(f"{resource}.")]
         if own:
-            names = list(dict.fromkeys(name for name in found.rows[resource] if name))
-            title = f"{guide.noun[0].upper()}{guide.noun[1:]}, worst {guide.holder} ({', then '.join(names)})"
+            title = f"{guide.noun[0].upper()}{guide.noun[1:]}, worst {guide.holder} ({_whose(*found.rows[resource])})"
             parts.append("\n".join([_wrapped(title), *_table(own)]))
     method = found.as_json()["method"]
     parts.append(
         _wrapped(
-            f"Intervals: {LEVEL:.0%}, from {method['draws']} draws of blocks of cycles (seed {method['seed']}); {found.compared} "
-            f"figures were compared, and a change is claimed only where it holds for all of them together at {LEVEL:.0%}."
+            f"Intervals: {100 * found.level:.4g} % each, so that those of all {found.compared} figures compared hold together at "
+            f"{LEVEL:.0%}; they decide what is claimed. From {method['draws']} draws of blocks of cycles (seed {method['seed']})."
         )
     )
     return "\n\n".join(part for part in parts if "\n" in part or part.strip())
+
+
+def _whose(before: str, after: str) -> str:
+    """Say whose credits are shown on each side."""
+    if before == after or not (before and after):
+        return before or after
+    return f"before {before}, after {after}"
 
 
 def _wrapped(text: str, indent: str = "") -> str:
@@ -83,7 +89,7 @@ def _table(figures: Any) -> list[str]:
         if any(ranges):
             lines.append(COLUMNS.format("", *ranges).rstrip())
         if figure.verdict:
-            told = figure.verdict if figure.verdict != CANNOT_TELL else f"{CANNOT_TELL}: {figure.reason}"
+            told = f"{figure.verdict}: {figure.reason}" if figure.verdict == CANNOT_TELL or figure.reason == TOO_SMALL else figure.verdict
             lines.append(_wrapped(f"→ {told}", "      "))
     return lines if len(lines) > 1 else ["  nothing that could be compared"]
 

@@ -7,9 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lnetstat.analysis import analyze_series, cycles
+from lnetstat.analysis import analyze_series, comparison, cycles
 from lnetstat.analysis.compare import compare
 from lnetstat.analysis.compare_schema import COMPARE_SCHEMA
+from lnetstat.analysis.cycles import Estimate
 from lnetstat.analysis.normalise import normalise
 from lnetstat.analysis.rates import from_rate
 
@@ -159,3 +160,33 @@ def test_dips_of_the_size_named_are_seen_and_noise_is_not():
 def test_student_quantiles():
     assert cycles.student(0.95, 10) == pytest.approx(2.228, abs=0.01)
     assert cycles.student(0.99, 30) == pytest.approx(2.750, abs=0.01)
+
+
+def test_intervals_that_do_not_touch_are_a_difference_that_is_claimed(untuned):
+    """What is shown decides: of every judged figure, and at one level for all."""
+    others = [analysis(70 + place, depth=depth, queue=queue) for place, (depth, queue) in enumerate([(0.3, -12), (0.5, -9), (0.6, -4)])]
+    for other in others:
+        found = compare(untuned[0], other)
+        assert found.level == pytest.approx(1 - 0.05 / found.compared)
+        for each in found.figures:
+            if each.verdict and each.before_interval and each.after_interval:
+                apart = each.before_interval[1] < each.after_interval[0] or each.after_interval[1] < each.before_interval[0]
+                assert not apart or each.verdict != "no difference shown", each
+
+
+def test_shares_of_time_as_close_as_their_errors_show_no_difference():
+    """8.0 % +- 0.63 % against none in six blocks: apart at 95 % each, not at the level of twelve figures, and shown so."""
+    found = comparison.tested("peer_credits.oversubscribed", "", Estimate(0.08, 0.0063, 12), Estimate(0.0, 0.02, 6), 1 - 0.05 / 12, None)
+    assert found.verdict == "no difference shown"
+    assert found.before_interval[0] < found.after_interval[1]
+
+
+def test_the_worst_row_of_each_side_is_its_own(untuned):
+    """After, another peer is the one that runs out: that one is compared and named."""
+    before = untuned[0]
+    use = before.credit_use[0]
+    other = use._replace(subject="10.9.9.9@tcp", waiting_max=use.waiting_max)
+    after = before._replace(credit_use=(use._replace(grade="never", waiting_max=0, fraction_time_oversubscribed=0.0), other))
+    assert compare(before, after).rows["peer_credits"] == (use.subject, "10.9.9.9@tcp")
+    quiet = before._replace(credit_use=tuple(each._replace(grade="never", waiting_max=0) for each in after.credit_use))
+    assert compare(before, quiet).rows["peer_credits"] == (use.subject, use.subject), "where nothing ran out: the same row"
