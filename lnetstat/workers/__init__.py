@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeVar
 from lnetstat.errors import WorkerError
 from lnetstat.workers.pool import pool_of
 from lnetstat.workers.stopping import no_ctrl_c
+from lnetstat.workers.version import version_here
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -132,6 +133,7 @@ def _cluster(address: str) -> Iterator[_Cluster]:
 
     client = _connected(distributed, address)
     try:
+        _same_version(client, address)
         yield _Cluster(client, address)
     finally:
         client.close()
@@ -143,6 +145,22 @@ def _connected(distributed: Any, address: str) -> Any:
         return distributed.Client(address, timeout=CONNECT_S, set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:
         raise WorkerError(f"the Dask scheduler {address} does not answer: {_first_line(error)}") from error
+
+
+def _same_version(client: Any, address: str) -> None:
+    """Raise WorkerError where a worker that is there now runs another lnetstat: what is sent would mean something else to it."""
+    here = version_here()
+    told = client.run(version_here, on_error="return")
+    for worker, version in told.items():
+        if isinstance(version, ModuleNotFoundError) and version.name == "lnetstat":
+            raise _lacking(address, version)
+        if version != here:
+            other = "an older version of it" if isinstance(version, Exception) else version
+            raise WorkerError(f"worker {worker} of {address} runs another lnetstat: {other}, here {here}: install the same on all workers")
+
+
+def _lacking(address: str, error: ModuleNotFoundError) -> WorkerError:
+    return WorkerError(f"a worker of {address} lacks the Python package {error.name}: pip install 'lnetstat[analysis]' there")
 
 
 def _check_address(distributed: Any, address: str) -> None:
@@ -159,7 +177,7 @@ def _result_of(future: Any, address: str) -> Any:
     try:
         return future.result()
     except ModuleNotFoundError as error:
-        raise WorkerError(f"a worker of {address} lacks the Python package {error.name}: pip install 'lnetstat[analysis]' there") from error
+        raise _lacking(address, error) from error
     except (distributed.KilledWorker, distributed.CancelledError) as error:
         raise WorkerError(f"the Dask cluster {address} lost a worker again and again: {_first_line(error)}") from error
 

@@ -91,6 +91,19 @@ def test_a_cluster_gives_the_same(four, whole, capsys):
         assert document(capsys, four, "--scheduler", local.scheduler_address) == whole
 
 
+@pytest.mark.parametrize(("name", "value"), [("lnetstat.__version__", "9.9"), ("lnetstat.workers.version._sources", lambda: "0ther")])
+def test_workers_of_another_lnetstat_are_told_in_one_line(four, capsys, monkeypatch, name, value):
+    """Another version, or other sources of the same one: between releases the number stands still."""
+    distributed = pytest.importorskip("distributed", reason="the extra [cluster] is not installed")
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=True, dashboard_address=":0") as local:
+        monkeypatch.setattr(name, value)
+        assert cli.run(["analyze", four, "--scheduler", local.scheduler_address]) == 3
+    told = capsys.readouterr()
+    (line,) = told.err.splitlines()
+    assert "runs another lnetstat: 0.1.0 (sources " in line
+    assert ("here 9.9" if value == "9.9" else "0ther") in line
+
+
 def test_a_scheduler_that_does_not_answer_is_one_line(four, capsys, monkeypatch):
     pytest.importorskip("distributed", reason="the extra [cluster] is not installed")
     monkeypatch.setattr("lnetstat.workers.CONNECT_S", 0.5)
