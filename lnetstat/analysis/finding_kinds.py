@@ -260,6 +260,7 @@ KINDS = {
         "samples: warning where more than 10 % are missing, else info; files: critical where they stay away, else warning; marks: info",
         (
             {"host": HOST, "gaps": Key("integer", "how many"), "missing_s": Key("number", "time without samples")},
+            {"host": HOST, "intervals": Key("array", "stretches of samples that are not as far apart as others: [begin_s, interval_s]")},
             {
                 "host": HOST,
                 "files": Key("array", "names of the files that were absent"),

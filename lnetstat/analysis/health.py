@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from lnetstat.analysis.quality import LNET_FILES, gap_from_ns, gaps_findings
+from lnetstat.analysis.quality import LNET_FILES, gap_from_ns, gaps_findings, mixed_findings
 from lnetstat.analysis.results import HostQuality
 from lnetstat.analysis.wording import Clock, and_others, clock_of, counted
 from lnetstat.frames import Frames
@@ -45,7 +45,7 @@ def findings_of(frames: Frames, quality: tuple[HostQuality, ...], clock: Clock |
     found += _routing_changes(frames.facts, clock)
     found += _drops(frames.tables.get("lnet_stats"), clock)
     found += _vanished(frames.states, clock)
-    found += gaps_findings(quality, clock)
+    found += gaps_findings(quality, clock) + mixed_findings(quality, clock)
     found += _mark_resets(frames.tables.get("peers"), clock)
     return found
 

@@ -12,6 +12,9 @@ from lnetstat.model import Finding, Severity
 
 LNET_FILES = ("peers", "nis", "buffers", "stats", "routes", "routers")
 LEAST_GAP_S = 2.0  # and more than 5 typical intervals
+BLOCK = 32  # steps whose median is the spacing there: no gap and no jitter moves it
+OTHER_SPACING = 1.5  # times as far apart: no clock or busy node makes half of 32 steps as much longer
+MOST_STRETCHES = 8  # more are no settings that somebody changed
 
 
 def quality_of(frames: Frames) -> tuple[HostQuality, ...]:
@@ -52,7 +55,8 @@ def quality_from(
     """Return what samples at these times look like; `all_ns`: the times of all files, of which these are the one read most often."""
     stamps = np.sort(time_ns)
     typical = typical_interval(stamps / 1e9)
-    dense = _dense(stamps, typical)
+    intervals = _intervals(stamps)
+    dense = stamps if intervals else _dense(stamps, typical)
     whole = stamps if all_ns is None else np.unique(all_ns)
     steps = np.diff(dense / 1e9)
     gaps: tuple[Interval, ...] = ()
@@ -61,7 +65,33 @@ def quality_from(
         gaps = tuple((float(whole[index] / 1e9), float(whole[index + 1] / 1e9)) for index in at)
     worst = float(np.percentile(steps, 99)) if steps.size else 0.0
     extent = (float(dense[0] / 1e9), float(dense[-1] / 1e9))
-    return HostQuality(host, int(whole[0]), int(whole[-1]), int(stamps.size), typical, worst, gaps, resets, states, extent)
+    gaps = tuple(gap for gap in gaps if gap[1] - gap[0] > _longest_step_ns(_spacing_at(gap, intervals, typical)) / 1e9)
+    found = HostQuality(host, int(whole[0]), int(whole[-1]), int(stamps.size), typical, worst, gaps, resets, states, extent)
+    return found._replace(intervals=intervals)
+
+
+def _spacing_at(gap: Interval, intervals: tuple[tuple[float, float], ...], typical_s: float) -> float:
+    """Return the spacing usual about a gap: of the two stretches at its ends the longer one, as it may lie where they meet."""
+    begun = [max((begin for begin, _ in intervals if begin <= moment), default=0.0) for moment in gap]
+    # A stretch is known to begin within a block; the one that a block later has begun counts too.
+    later = [begin for begin, spacing in intervals if gap[1] < begin <= gap[1] + BLOCK * spacing]
+    return max((spacing for begin, spacing in intervals if begin in (*begun, *later)), default=typical_s)
+
+
+def _intervals(stamps: npt.NDArray[np.int64]) -> tuple[tuple[float, float], ...]:
+    """Return the stretches of one spacing, as (begin, spacing) in seconds; () where there is only one."""
+    count = (stamps.size - 1) // BLOCK
+    if count < 2:
+        return ()
+    spacing = np.median(np.diff(stamps[: count * BLOCK + 1]).reshape(count, BLOCK), axis=1) / 1e9
+    found: list[tuple[float, float]] = []
+    for block in range(count - 1):
+        # A block in which the spacing changes is of neither; a stretch is at least two blocks alike.
+        alike = max(spacing[block], spacing[block + 1]) < OTHER_SPACING * min(spacing[block], spacing[block + 1])
+        known = found and max(found[-1][1], spacing[block]) < OTHER_SPACING * min(found[-1][1], spacing[block])
+        if alike and not known:
+            found.append((float(stamps[block * BLOCK] / 1e9), float(spacing[block])))
+    return tuple(found) if 1 < len(found) <= MOST_STRETCHES else ()
 
 
 def gap_from_ns(stamps: npt.NDArray[np.int64], time_ns: int) -> int | None:
@@ -114,3 +144,26 @@ def gaps_findings(quality: tuple[HostQuality, ...], clock: Clock) -> list[Findin
             )
         )
     return found
+
+
+def mixed_findings(quality: tuple[HostQuality, ...], clock: Clock) -> list[Finding]:
+    """Return a finding per host whose samples changed their spacing."""
+    return [_mixed(host, clock) for host in quality if host.intervals]
+
+
+def _mixed(host: HostQuality, clock: Clock) -> Finding:
+    """Return the finding of samples whose spacing changed: what the longer ones leave open is no gap."""
+    begin_s = [begin for begin, _ in host.intervals]
+    ends_s = [*begin_s[1:], host.end_ns / 1e9]
+    parts = [f"every {step:.3g} s from {clock(b * 1e9)} to {clock(e * 1e9)}" for (b, step), e in zip(host.intervals, ends_s, strict=True)]
+    return Finding(
+        "data_gap",
+        Severity.WARNING,
+        host.host or "data",
+        host.begin_ns,
+        host.end_ns,
+        {"host": host.host, "intervals": [list(each) for each in host.intervals]},
+        f"samples{' of ' + host.host if host.host else ''} of mixed intervals: {', then '.join(parts)} UTC",
+        "Analyze each stretch by itself (--begin, --end): dips shorter than the longest interval do not show in all of the record.",
+        f"medians of {BLOCK} steps that differ by more than a factor of {OTHER_SPACING}",
+    )

@@ -240,7 +240,8 @@ class HostQuality(NamedTuple):
     begins and ends, without single snapshots long before and after. `clock_offset_s`: how far the host's clock is ahead of the others',
     where that is beyond doubt, and its standard deviation; with `clock_period_s` it is ambiguous: floods are periodic, so that it may be
     off by that much more or less, or come of their phase and not of clocks.
-    `peers`: how many the host knew at once, the most of any sample, None where the file peers was not read.
+    `peers`: how many the host knew at once, the most of any sample, None where the file peers was not read. `intervals`: where the spacing
+    of samples changes for good, each stretch as (begin, spacing); empty where it does not.
     """
 
     host: str
@@ -257,6 +258,7 @@ class HostQuality(NamedTuple):
     clock_error_s: float | None = None
     clock_period_s: float | None = None
     peers: int | None = None
+    intervals: tuple[tuple[float, float], ...] = ()
 
 
 class Analysis(NamedTuple):

@@ -8,10 +8,11 @@ from lnetstat.analysis.assembly import assembled
 from lnetstat.analysis.credits import Row, measure, series_of
 from lnetstat.analysis.deadtime import Label
 from lnetstat.analysis.kinds import doubts, without_negative_rates
-from lnetstat.analysis.quality import quality_from
+from lnetstat.analysis.quality import mixed_findings, quality_from
 from lnetstat.analysis.results import Analysis, CreditSeries, CreditUse, DeadTime, Interval
 from lnetstat.analysis.signals import Hints, Track
 from lnetstat.analysis.verdicts import bursts_of, cases_of, incidents_by_host, judged, ranked, seen
+from lnetstat.analysis.wording import clock_of
 from lnetstat.frames import Frames
 
 
@@ -42,7 +43,8 @@ def analyze_series(
     first_source = stamps if "source" not in table else np.unique(stamps)
     resets = max((track.rates.resets for track in tracks), default=0)
     quality = (quality_from(name, first_source, _cell_states(table, below_zero), resets),) if stamps.size else ()
-    return assembled(tracks, verdicts, bursts, used, drawn, quality, [])
+    mixed = [finding for each in quality for finding in mixed_findings(quality, clock_of(each.begin_ns, each.end_ns))]
+    return assembled(tracks, verdicts, bursts, used, drawn, quality, mixed)
 
 
 def _cell_states(table: pd.DataFrame, below_zero: int) -> dict[str, int]:

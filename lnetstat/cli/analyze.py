@@ -127,6 +127,8 @@ def _quality(analysis: Analysis) -> str:
         words: list[Any] = [f"{host.samples} samples, one every {host.interval_s:.3g} s, {iso(host.begin_ns)} to {iso(host.end_ns)}"]
         if host.samples == 1:
             words = [f"1 sample, {iso(host.begin_ns)}"]
+        if host.intervals:
+            words.append("mixed intervals")
         if host.gaps:
             words.append(f"{len(host.gaps)} gaps ({sum(stop - start for start, stop in host.gaps):.0f} s)")
         if host.clock_offset_s is not None:
