@@ -25,6 +25,8 @@ FEWEST_DIPS = 3  # two distances are the least that can be equal
 VISIBLE_DEPTH = 0.5  # of the load: seen without any statistics
 SMALL_LOSS = 0.01  # of the bytes, gross
 TOO_SHALLOW = "what comes again and again takes next to nothing of the load"
+LONG_DIPS = "lasts so long that duration and loss may be understated"
+LONG_DIP_S = 7.5  # a quarter of the running median's window: of longer dips the median follows a part
 WITH_MESSAGES = "coincides with bursts of messages"
 
 
@@ -60,7 +62,7 @@ def dead_time(
         return _no_answer(label, reason)
     series = _normalised(sources)
     if float(series.weight.sum()) < 60:
-        return _no_answer(label, "nothing or next to nothing was transferred")
+        return _no_answer(label, "too little was transferred: fewer than 60 samples carry a load")
     phases_s: list[float] = []
     found, test = _explain(series, raw_dt_s, ping_rates, message_rates, phases_s)
     if found is None or not found.passed or found.score < SURE_SCORE:
@@ -72,6 +74,8 @@ def dead_time(
     measured = _verdict(label, found, test, ping_rates, exact_periods_s) if found and found.passed and _declared(found) else None
     brief_record = length < LEAST_CYCLES * interval
     too_shallow = measured is not None and len(sources) == 1 and _too_shallow(measured, series)
+    if measured is not None and len(measured.incidents) < LEAST_CYCLES:
+        measured = None  # at the other cycles nothing runs or nothing dips: no period
     if measured is None or too_shallow or (brief_record and _is_ripple(measured)):
         score = found.score if found else 0.0
         if brief_record or 4 * series.dt_s > interval:
@@ -180,7 +184,7 @@ def _verdict(
     return DeadTime(
         *label,
         verdict="recurrent" if recurrent else "detected",
-        reason=WITH_MESSAGES if found.trigger == "messages" else "",
+        reason=WITH_MESSAGES if found.trigger == "messages" else LONG_DIPS if dip.width_s > LONG_DIP_S else "",
         detected=not recurrent,
         recurrent=recurrent,
         score=found.score,

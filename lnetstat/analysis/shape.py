@@ -21,6 +21,7 @@ CATCH_UP_SPANS = (0.5, 0.9, 1.5, 2.5)  # of the duration: how fast the surplus a
 SMEAR = 0.2  # of the duration: dips of one kind differ by some 12 % in length, so that the ends of their mean are blurred
 SHRINKAGE = 3.0  # degrees of freedom of what is repaid: how much, how fast, and that it cannot be negative
 MOST_REPAID = 0.9  # of the loss: more is not told apart from an application's own burst
+RESOLVED_DIP = 1.5  # samples: the ends of shorter dips are lost in the samples that they share
 RESOLVED = 3.0  # samples: over longer dips it makes no difference that samples are not equally long
 FINEST_CELLS = 4000  # of a period
 
@@ -104,7 +105,9 @@ def _fit_shape(cells: Cells, period_s: float, width_s: float, dt: float, smear: 
     # What is repaid cannot be negative, so noise makes it too large: shrunk as James and Stein do.
     gain = (float(bare.rest.min()) - float(last.rest[best])) / _noise(cells, last)
     repaid = float(np.clip(last.repaid[best] * max(0.0, 1 - SHRINKAGE / max(gain, 1e-9)) / lost, 0.0, MOST_REPAID)) if lost > 0 else 0.0
-    found = Shape(float(last.middle_s[best]) - width / 2, width, depth, width >= dt, repaid, *_likely_onsets(cells, coarse, fine))
+    found = Shape(
+        float(last.middle_s[best]) - width / 2, width, depth, width >= RESOLVED_DIP * dt, repaid, *_likely_onsets(cells, coarse, fine)
+    )
     return found, float(last.rest[best])
 
 

@@ -21,6 +21,7 @@ SCATTER_FLOOR = 0.35  # of the mean depth: without it 2 P, 3 P, 4 P win, as sign
 LEAST_INCIDENTS = 6
 MANY_INCIDENTS = 300  # so many tell their scatter to 4 % themselves
 NOISE_PHASES = 12
+MOST_ABOVE = 0.1  # share of the cycle: what is higher for longer is no catching up but the application at work
 ALIKE_SIGMA = 2.5  # of a correlation of independent incidents, 1 / sqrt(n): less is chance
 LARGEST_STRETCH = 0.9  # of the cycles: a longer stretch with dips is the whole record
 CHOICE_COST = 1.0  # sigma: about what the best of all stretches gains by chance
@@ -155,7 +156,7 @@ def incident_depths(sums: Prefix, onset_s: FloatArray, width_s: float, spacing_s
     after = end + distance_s + 0.3 * width_s
     right_w, right_a = window_sums(sums, after, after + reference_s)
     out_w = left_w + right_w
-    good = (in_w > 0) & (out_w > 0)
+    good = (in_w > 0) & (left_w > 0) & (right_w > 0)  # beside idle times a load that begins or ends looks like a dip
     inside = in_a / np.where(good, in_w, 1.0)
     outside = (left_a + right_a) / np.where(good, out_w, 1.0)
     return np.where(good, outside - inside, np.nan)
@@ -311,6 +312,8 @@ def is_plateau_with_lows(series: Normalised, phase_s: FloatArray, box: Box, time
         return False
     below = profile < (base + low) / 2
     if below.mean() > max(0.3, 2.6 * dt / box.period_s):
+        return False
+    if times == 1 and (profile > 2 * base - low).mean() > MOST_ABOVE:  # a phase as far above the plateau as the dip is below it
         return False
     return times > 1 or box.period_s <= 5 * dt or _first_harmonic(profile) <= 0.8
 

@@ -199,7 +199,7 @@ def test_too_little_data_is_told(seconds, dt, reason):
 
 def test_no_load_is_told():
     time = BEGIN + np.arange(0, 1000.0)
-    assert "next to nothing" in verdict(time, np.zeros(1000)).reason
+    assert "too little was transferred" in verdict(time, np.zeros(1000)).reason
 
 
 def test_pings_at_the_dips_are_their_cause_and_other_pings_are_not():
@@ -321,7 +321,7 @@ def test_a_few_deep_dips_at_equal_distances_cannot_tell():
     time, value, _ = series(seconds=310, dt=1.0, period=75.0, width=7.0, depth=1.0, onset=20.0, noise=0.02)
     found = verdict(time, value)
     assert found.verdict == "cannot_tell"
-    assert re.search("4 deep dips of 7 s, one every 75 s", found.reason)
+    assert re.search("4 deep dips of 7.* s, one every 75 s", found.reason)
 
 
 def test_a_value_that_never_changes_cannot_tell():

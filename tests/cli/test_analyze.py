@@ -1,6 +1,7 @@
 """`lnetstat analyze`: text under 80 columns, JSON with a schema, exit status, one line for what cannot be read."""
 
 import json
+import random
 from pathlib import Path
 
 import jsonschema
@@ -144,11 +145,12 @@ def test_a_recording_is_analyzed(tmp_path):
     folder = tmp_path / "rec"
     writer = RecordingWriter(str(folder))
     header = "nid                      refs state  last   max   rtr   min    tx   min queue\n"
+    noise = random.Random(1)
     for second in range(200):
         low = 8 if second < 100 else -12
         texts = {
             "peers": header + f"10.2.0.1@tcp1 1 up -1 8 8 8 {8 if second < 100 else -3} {low} 0\n",
-            "stats": f"0 1 0 0 0 {second * 100} 0 0 0 {second * 10**8} 0\n",
+            "stats": f"0 1 0 0 0 {second * 100} 0 0 0 {second * 10**8 + noise.randrange(10**7)} 0\n",
             "buffers": "pages count credits min\n0 512 512 512\n1 4096 4096 4000\n256 256 256 250\n",
         }
         stamp = (BEGIN + second) * 10**9
