@@ -23,6 +23,7 @@ COINCIDENT_Z = 4.0  # robust sigmas: reached by 0 of 78 dips of other causes (DE
 LEAST_INSIDE = 1.5  # share of the pings in dips over share of time: the same table
 LATEST_FLOOD = 1.5  # samples: a flood and a dip of one moment may fall into neighbouring ones
 NEAR_SAMPLES, NEAR_DURATIONS = 3, 2  # a flood so shortly before may fill queues that stop the traffic a little later
+WHOLE_S = 0.05  # ping intervals are whole seconds; free-running timers come some ms later each cycle
 IN_STEP = 0.8  # share of the dips with a flood at the same distance: some floods and dips are always missed
 LEAST_DIPS = 6  # as everywhere in the search: fewer do not tell a cycle from chance
 LEAST_ANSWERED = 0.5  # floods outside the dips told take 0 where others make the dips, and as much where one in two dips was told
@@ -114,7 +115,9 @@ def cause_of(
     """
     nothing = Cause("unknown", None, None, None, None, None, "")
     if pings is None or pings.rate.size == 0:
-        return nothing._replace(words=f"no pings were counted beside it; the period would fit a ping interval of {period_s:.4g} s")
+        whole = abs(period_s - round(period_s)) < WHOLE_S
+        fits = f"; the period would fit a ping interval of {round(period_s)} s" if whole else ""
+        return nothing._replace(words=f"no pings were counted beside it{fits}")
     known = [(start, stop) for start, stop in incidents if _counted_at(pings, (start + stop) / 2, stop - start)]
     if len(known) < LEAST_DIPS:
         return nothing._replace(words=f"pings were counted during {len(known)} of {len(incidents)} dips only")

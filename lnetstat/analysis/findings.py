@@ -21,6 +21,10 @@ from lnetstat.analysis.wording import (
 from lnetstat.model import Finding, Severity
 
 SEVERE_LOSS = 0.01
+BURST_ADVICE = (
+    "Bursts of messages come with the dips: see what ran out first, and record the servers (obd_ping of ost, mdt, mgs) to tell whether "
+    "the messages are pings."
+)
 LONG_FRACTION = 0.05
 _SEVERITY = {"touched": Severity.INFO, "intermittent": Severity.WARNING, "sustained": Severity.CRITICAL}
 
@@ -104,6 +108,8 @@ def _dips(each: DeadTime, begin_ns: int, end_ns: int) -> Finding:
         f"{because}{aligned}{jumps}",
         PING_ADVICE
         if each.cause == "ping"
+        else BURST_ADVICE
+        if "bursts of messages" in each.reason
         else "Find what runs at this period: compare the incidents' times with cron, flushers, monitoring, pings.",
         PING_REFERENCE,
     )
