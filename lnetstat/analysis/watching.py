@@ -141,12 +141,12 @@ def _interval_s(own: pd.DataFrame) -> float:
 class SeriesWatcher:
     """Turns the tables of lnetstat.series, each the whole window as it stands now, into events. `analysis`: what looks at a table.
 
-    `once`: there will be one table only, whose dead time counts at once.
+    Each table is the whole window anew, so that dead time counts at once.
     """
 
-    def __init__(self, analysis: Callable[[pd.DataFrame], Analysis], *, once: bool = False) -> None:
+    def __init__(self, analysis: Callable[[pd.DataFrame], Analysis]) -> None:
         self._analyze = analysis
-        self._states = States(confirm=not once)
+        self._states = States(confirm=False)
         self._begin_ns = self._now_ns = 0
         self.interval_s = 0.0
 

@@ -56,7 +56,7 @@ def polled(
         return analyze_series(table, kind=table.attrs.get("kind") or kind, credits_max=credits_max or None, name=name)
 
     graphite.checked(location)
-    watcher, silence, failing = SeriesWatcher(analysis, once=once), Silence(), False
+    watcher, silence, failing = SeriesWatcher(analysis), Silence(), False
     noted: set[str] = set()
     begin_s = time.time() - history_s
     while not asked.is_set():

@@ -111,7 +111,7 @@ def test_dead_time_and_credits_begin_and_end_as_in_a_recording(web, at_once):
     changes = watching(web)
     begun = until(changes, "verdict", "note") + until(changes, "verdict", "note")
     assert begun.count(("dead_time", "begin")) == begun.count(("oversubscribed_peers", "begin")) == 1
-    web.answers = [(200, body(400, dips=range(60, 300), short=range(280, 290)))]
+    web.answers = [(200, body(700, dips=range(60, 300), short=range(280, 290)))]  # five minutes of quiet and more
     ended = until(changes, "verdict", "note")
     assert ended.count(("dead_time", "end")) == ended.count(("oversubscribed_peers", "end")) == 1
     assert not {("dead_time", "begin"), ("oversubscribed_peers", "begin")} & set(ended)
