@@ -12,6 +12,8 @@ from lnetstat.workers.pool import pool_of
 from lnetstat.workers.stopping import no_ctrl_c
 from lnetstat.workers.version import version_here
 
+KILLED = "a worker process was killed, perhaps for want of memory: try fewer --processes"
+
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 Progress = Callable[[int, int], None]  # pieces done, pieces in all
@@ -97,7 +99,11 @@ class _Processes:
                 for future in wait(places, return_when=FIRST_COMPLETED).done:
                     yield places.pop(future), future.result()
         except BrokenProcessPool as error:
-            raise WorkerError("a worker process was killed, perhaps for want of memory: try fewer --processes") from error
+            raise WorkerError(KILLED) from error
+        except OSError as error:  # submit() finds the pipe to its workers closed while the pool learns that one is dead
+            if str(error) != "handle is closed":
+                raise
+            raise WorkerError(KILLED) from error
 
 
 class _Cluster:
