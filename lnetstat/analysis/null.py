@@ -15,14 +15,14 @@ from lnetstat.analysis.results import FloatArray
 BLOCK_S = 10.0  # longer than dips, shorter than two of the shortest periods
 LEAST_BLOCK = 5  # samples: the noise of neighbouring samples must stay together
 SEED = 20121  # of the shuffles: the same record gives the same answer
-# Best scores of records without periodic dips (own synthetic set, docs/analysis.md): a Gumbel law with these parameters.
+# Read off the best scores of some 200 synthetic records without periodic dips, not fitted; docs/analysis.md says how often it held.
 GUMBEL_MODE, GUMBEL_SCALE = 4.4, 0.55
 EULER = 0.5772156649  # mean of a Gumbel law = mode + EULER * scale
 
 
-def false_alarm_probability(score: float, mode: float = GUMBEL_MODE) -> float:
+def false_alarm_probability(score: float) -> float:
     """Return the chance that a record without periodic dips scores this high."""
-    return float(-math.expm1(-math.exp(-(score - mode) / GUMBEL_SCALE)))
+    return float(-math.expm1(-math.exp(-(score - GUMBEL_MODE) / GUMBEL_SCALE)))
 
 
 def shuffled(series: Normalised, copies: int, scored: Callable[[Normalised], float]) -> FloatArray:
