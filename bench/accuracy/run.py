@@ -111,7 +111,8 @@ def sections(given: argparse.Namespace) -> Iterator[tuple[str, str, Iterator[Cas
     if "practice" in given.sets and PRACTICE.exists():
         yield (
             "practice",
-            "Practice set: 149 cases of another generator, not tuned on for dips; the rules of cause and the error bars of credits were mended after looking at it",
+            "Practice set: 149 cases of another generator, not tuned on for dips; "
+            "the rules of cause and the error bars of credits were mended after looking at it",
             read_set(PRACTICE),
             everything,
         )
