@@ -27,15 +27,30 @@ sub load_plan {
     return;
 }
 
-# collectl asks gettimeofday once for each sample, before any module reads; the modules measure with Time::HiRes::time, which stays.
+# collectl asks gettimeofday once for each sample, before any module reads. The modules that read ask time(): they get the sample's time too.
+# The export keeps the real clock: its connection to Carbon is real.
 sub set_clock {
     no warnings 'redefine', 'prototype';
+    my $real = \&Time::HiRes::time;
     *Time::HiRes::gettimeofday = sub {
-        my $after = $done >= @steps ? 1 : 0;
-        my ( $seconds, $micros ) = @{ $steps[ $after ? -1 : $done ]{time} };
-        return wantarray ? ( $seconds + $after, $micros ) : $seconds + $after + $micros / 1e6;
+        my ( $seconds, $micros ) = now($done);
+        return wantarray ? ( $seconds, $micros ) : $seconds + $micros / 1e6;
+    };
+    *Time::HiRes::time = sub {
+        return $real->() if caller eq 'Lnetstat::Carbon';
+        my ( $seconds, $micros ) = now( $done - 1 );
+        return $seconds + $micros / 1e6;
     };
     return;
+}
+
+# The time of a step; behind the last step a second later.
+sub now {
+    my ($step) = @_;
+    $step = 0 if $step < 0;
+    my $after = $step > $#steps ? 1 : 0;
+    my ( $seconds, $micros ) = @{ $steps[ $after ? -1 : $step ]{time} };
+    return ( $seconds + $after, $micros );
 }
 
 sub next_step {

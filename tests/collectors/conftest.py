@@ -30,6 +30,7 @@ FAMILIES = ("peers", "nis", "buffers", "lnet_stats", "routes", "counters")
 NS = 1_000_000_000
 END_S = 120
 SETTLED_S = 60
+PERL_COMPLAINS = re.compile(r" at /?[^ \n]+ line [0-9]+")
 MARKER = re.compile(r">>> ([0-9]+\.[0-9]+) <<<\n", re.ASCII)
 
 Points = dict[tuple[str, int], float]
@@ -62,10 +63,13 @@ def command(*arguments: str | Path) -> list[str]:
 
 
 def run(*arguments: str | Path, status: int = 0, as_user: int | None = None) -> str:
-    """Run collectl to its end and return what it printed; nothing may have gone to stderr."""
-    done = subprocess.run(command(*arguments), capture_output=True, text=True, timeout=END_S, user=as_user, check=False)
-    assert (done.returncode, done.stderr) == (status, ""), done.stdout + done.stderr
-    return done.stdout
+    """Run collectl to its end and return what it printed, our words on stderr at the end; perl may not have complained."""
+    done = subprocess.run(
+        command(*arguments), capture_output=True, text=True, errors="surrogateescape", timeout=END_S, user=as_user, check=False
+    )
+    assert done.returncode == status, done.stdout[-2000:] + done.stderr
+    assert not PERL_COMPLAINS.search(done.stderr), done.stderr
+    return done.stdout + done.stderr
 
 
 def raw_text(folder: Path) -> str:

@@ -1,0 +1,386 @@
+"""The same points as the Python agent: real collectl reads the very texts, real carbon holds what was sent; none missing, none more."""
+
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from bench.fuzz import mutated
+from lnetstat.model import Snapshot, State
+from lnetstat.recording import Recording
+from lnetstat.reduce.families import FAMILIES as REDUCED
+from lnetstat.sources import open_source
+from lnetstat.sources.node import Node, look
+from lnetstat.sources.reading import Clocks, read_file, unread
+from lnetstat.tables import table_named
+from tests.collectors.conftest import (
+    NS,
+    REPO,
+    Plan,
+    Points,
+    Store,
+    difference,
+    expected,
+    export,
+    free_user,
+    lnet,
+    oss,
+    raw_text,
+    run,
+    samples_of,
+    shifted_to_now,
+    ticks_of,
+    tree_path,
+)
+
+SAMPLE_DATA = REPO / "sample-data"
+RECORDINGS = {
+    "s2-bursts": ("c1", "rtr", "srv"),
+    "s7-lustre-pings": ("c1", "rtr", "srv"),
+    "simulated-paper-untuned": ("rtr01", "oss01"),
+}
+CAPTURES = REPO.parent / "shared" / "captures"
+CAPTURED = (
+    "s1_ramp_seed_credits/c1",
+    "s5b_health_faults/c1",
+    "s6b_lustre_ping_flood_15s/rtr",
+    "s6b_lustre_ping_flood_15s/srv",
+    "s9_disruptions/rtr",
+)
+NOT_READ = {"lnetctl": "lnetctl's answers: the agent reads health from them, collectl does not"}
+LNET_FILES = ("stats", "buffers", "nis", "routes", "routers", "peers")
+
+Sample = tuple[int, list[Snapshot]]
+
+
+def planned(plan: Plan, ticks: Iterable[Sequence[Snapshot]], shift_ns: int) -> list[Sample]:
+    """Make a step of each tick; return what the modules find in the tree at each sample, with the sample's stamp."""
+    now: dict[str, Snapshot] = {}
+    samples = []
+    for tick in ticks:
+        # collectl writes its markers, and so the stamps of a playback, in whole milliseconds
+        time_ns = (tick[0].time_ns + shift_ns) // 1_000_000 * 1_000_000
+        files: dict[str, bytes | None] = {}
+        for snapshot in tick:
+            path = tree_path(snapshot.name)
+            if path is None:
+                continue
+            there = snapshot.state in (State.OK, State.PARTIAL)
+            files[path] = snapshot.text.encode("utf-8", "surrogateescape") if there else None
+            now[snapshot.name] = snapshot if there else snapshot._replace(state=State.ABSENT, text="")
+        plan.step(files, time_ns)
+        samples.append((time_ns, list(now.values())))
+    return samples
+
+
+def sent_by_collectl(store: Store, plan: Plan, host: str, wanted: int, *more: str) -> Points:
+    imports = f"{plan.advance()}:{lnet(f'path={plan.tree}')}:{oss(f'path={plan.tree}')}"
+    run("--import", imports, "--export", export(store.address, f"host={host}"), "-i0", "-c", str(plan.count - 1), *more)
+    return store.settled(host, wanted)
+
+
+def check(store: Store, plan: Plan, host: str, samples: Sequence[Sample], *more: str) -> None:
+    wanted = expected(host, samples)
+    assert wanted
+    told = difference(sent_by_collectl(store, plan, host, len(wanted), *more), wanted)
+    assert not told, told
+
+
+@pytest.mark.parametrize(("recording", "host"), [(name, host) for name, hosts in RECORDINGS.items() for host in hosts])
+def test_every_recording(store: Store, tmp_path: Path, recording: str, host: str) -> None:
+    source = Recording(str(SAMPLE_DATA / "recordings" / recording))
+    assert source.begin_ns is not None
+    assert source.end_ns is not None
+    shift_ns = shifted_to_now(source.begin_ns, source.end_ns)
+    plan = Plan(tmp_path)
+    samples = planned(plan, ticks_of(source.snapshots(hosts=[host])), shift_ns)
+    check(store, plan, f"{recording}-{host}", samples)
+
+
+def test_every_recording_and_host_is_named() -> None:
+    found = {folder.name: set(Recording(str(folder)).hosts) for folder in (SAMPLE_DATA / "recordings").iterdir() if folder.is_dir()}
+    assert found == {name: set(hosts) for name, hosts in RECORDINGS.items()}
+
+
+@pytest.mark.skipif(not CAPTURES.exists(), reason="needs ../shared/captures")
+@pytest.mark.parametrize("node", CAPTURED)
+def test_captures_of_real_nodes(store: Store, tmp_path: Path, node: str) -> None:
+    """s9: modules are removed and loaded again: files vanish and come back."""
+    snapshots = list(open_source(str(CAPTURES / node / "fast.tar.gz"), host="x").snapshots())
+    shift_ns = shifted_to_now(snapshots[0].time_ns, snapshots[-1].time_ns)
+    plan = Plan(tmp_path)
+    samples = planned(plan, ticks_of(snapshots, 100_000_000), shift_ns)
+    check(store, plan, node.replace("_", "-").replace("/", "-"), samples)
+
+
+# ---- single texts ----
+
+
+def fixtures() -> Iterator[tuple[str, str]]:
+    for file in sorted(SAMPLE_DATA.glob("*/*--*.txt")):
+        name = file.name.partition("--")[0]
+        if not any(name.startswith(prefix) for prefix in NOT_READ):
+            yield name, file.read_text()
+
+
+def test_every_fixture_is_read_or_has_its_reason() -> None:
+    read = {name for name, _ in fixtures()}
+    assert all((table := table_named(name)) is not None and table.name in {"peers", "routers", *REDUCED} for name in read), read
+
+
+HEADER = "nid                      refs state  last   max   rtr   min    tx   min queue\n"
+ROW = "10.2.0.{0}@tcp1              3    up    -1     8     8    -1    {1}   {2} {3}\n"
+
+
+def peers(count: int, tx: int = 0, low: int = -7, queue: int = 4096, net: str = "tcp1") -> str:
+    return HEADER + "".join(f"10.2.{at // 200}.{at % 200 + 1}@{net}  3  up  -1  8  8  -1  {tx}  {low}  {queue}\n" for at in range(count))
+
+
+PEERS_TEXTS = {
+    "empty": "",
+    "one blank line": "\n",
+    "header only": HEADER,
+    "torn last line": HEADER + ROW.format(1, -3, -9, 5) + ROW.format(2, -3, -9, 77)[:-9],
+    "last line without its end": HEADER + ROW.format(1, -3, -9, 5) + ROW.format(2, -3, -9, 77)[:-1],
+    "no header": ROW.format(1, -3, -9, 5) + ROW.format(2, 8, 8, 0),
+    "no header, nine columns": "128.219.249.45@tcp      15     up     8     8     8     -6     -9 11535824\n",
+    "wrapped rows": HEADER + "10.2.0.1@tcp1  3  up  -1  8\n   8  -1  -5  -9 5000\n" + ROW.format(2, 8, 8, 0),
+    "carriage returns": (HEADER + ROW.format(1, -3, -9, 5)).replace("\n", "\r\n"),
+    "byte order mark": "\ufeff" + HEADER + ROW.format(1, -3, -9, 5),
+    "hostile NIDs": HEADER
+    + "".join(
+        f"{nid}  3  up  -1  8  8  -1  {-at}  -9 5000\n"
+        for at, nid in enumerate(
+            [
+                "12345-10.0.0.1@tcp",
+                "fd00::1@tcp",
+                "12@gni",
+                "rtr.site.org@o2ib",
+                "..@tcp",
+                "a/b@tcp",
+                "x{y}*@tcp",
+                "10.0.0.1@TCP",
+                "h\u00e9llo@tcp",
+                "300.1.1.1@o2ib1",
+                "-@tcp",
+                "a" * 60 + "@tcp",
+                "a" * 99 + "@tcp",
+                "1@top",
+                "10.0.0.1@o2ib@tcp",
+                "@tcp",
+                "10.0.0.1@",
+            ]
+        )
+    ),
+    "bytes that are no text": HEADER + ROW.format(1, -3, -9, 5) + "10.0.\udcff.1@tcp  3  up  -1  8  8  -1  -4  -9 5000\n",
+    "twenty equal peers": peers(20),
+    "forty other equal peers": peers(40, net="o2ib1"),
+    "peers leave the top": HEADER + "".join(ROW.format(at, -at, -20, at) for at in range(1, 60)),
+    "the others are worst": HEADER + "".join(ROW.format(at, at - 90, -200, at) for at in range(60, 120)),
+    "routed rows only": HEADER + "10.9.0.1@tcp9  3  up  -1  0  0  0  0  0  0\n" + ROW.format(1, 8, 8, 0),
+    "all states": HEADER
+    + "".join(f"10.1.0.{at}@tcp  3  {state}  -1  8  8  -1  3  -2 0\n" for at, state in enumerate(("up", "down", "NA", "~rtr", "odd"))),
+    "a column more": HEADER.replace("queue", "queue new") + "10.2.0.1@tcp1  3  up  -1  8  8  -1  -5  -9 5000 77\n",
+    "no numbers": HEADER + "10.2.0.1@tcp1  3  up  -1  8  8  -1  x  -9 5000\n" + ROW.format(2, +3, 8, 0).replace("3", "+3"),
+    "huge numbers": HEADER + "10.2.0.1@tcp1  3  up  -1  2147483647  8  -2147483648  -2147483648  -2147483648 9007199254740993\n",
+    "one NID, three rows": HEADER + ROW.format(1, 5, -1, 3) + ROW.format(1, -5, -9, 3) + ROW.format(1, 8, 8, 0),
+    "bucket edges": HEADER + "".join(ROW.format(tx + 3, tx, tx, 0) for tx in range(-2, 11)),
+    "words before the header": "debugfs says\n" + HEADER + ROW.format(1, -3, -9, 5),
+    "another table's text": "pages   count credits     min\n    0     512     512     480\n",
+    "NUL bytes": HEADER + ROW.format(1, -3, -9, 5).replace(" ", "\0", 1) + ROW.format(2, -1, -9, 5),
+    "backslashes": HEADER + ROW.format(1, -3, -9, 5) + "a\\nb\\\\c  3  up\n",
+}
+NIS_HEAD = "nid                      status alive refs peer  rtr   max    tx   min\n"
+OTHER_TEXTS = {
+    "nis": {
+        "two CPTs, one below zero": NIS_HEAD
+        + "10.1.0.1@tcp  up  1  1  8  0  128  -5  -120\n10.1.0.1@tcp  down  1  0  8  0  128  128  120\n",
+        "loopback only": NIS_HEAD + "0@lo  up  0  2  0  0  0  0  0\n",
+        "nothing": "",
+        "header only": NIS_HEAD,
+        "torn": NIS_HEAD + "10.1.0.1@tcp  up  1  1  8  0  128  1",
+        "two NIDs, one of them IPv6": NIS_HEAD + "fd00::1@tcp  up  1  1  8  0  128  -5  -120\n7@gni  down  1  1  8  0  8  8  8\n",
+    },
+    "buffers": {
+        "negative": "pages   count credits     min\n    0     512     -12     -480\n    0     512     512     480\n"
+        "    1  256 256 1\n  256 32 0 -77\n",
+        "nothing": "",
+        "header only": "pages   count credits     min\n",
+        "no header": "    0     512     512     480\n",
+        "an odd pool": "pages   count credits     min\n    7     512     512     480\n",
+        "torn": "pages   count credits     min\n    0     512     512     4",
+    },
+    "stats": {
+        "zeros": "0 0 0 0 0 0 0 0 0 0 0\n",
+        "nothing": "",
+        "short": "1 2 3\n",
+        "no end": "1 2 3 4 5 6 7 8 9 10 11",
+        "large": "1 2 3 4294967295 5 6 7 18446744073709551615 9 10 11\n",
+        "twelve numbers": "1 2 3 4 5 6 7 8 9 10 11 12\n",
+    },
+    "routes": {
+        "nothing": "",
+        "Routing enabled, no header": "Routing enabled\n",
+        "starting": "Routing starting\nnet hops priority state router\no2ib 1 0 down 10.0.0.1@tcp\no2ib 1 0 down 10.0.0.1@tcp\n",
+        "four columns": "Routing disabled\nnet      hops   state router\no2ib0  1  down 10.0.0.1@tcp\n",
+        "no first line": "net hops priority state router\no2ib 4294967295 0 up 10.0.0.1@tcp\n",
+        "odd state": "Routing disabled\nnet hops priority state router\no2ib 1 0 odd 10.0.0.1@tcp\ntcp 1 0 up 10.0.0.1@tcp\n",
+    },
+    "ost.OSS.ost_io.stats": {
+        "nothing": "",
+        "only the time": "snapshot_time             1704924117.040584137 secs.nsecs\n",
+        "units and no sums": "snapshot_time 1704924117.40584 secs.usecs\nreq_waittime 7 samples [usec] 1 2 3\n"
+        "req_qdepth 7 samples [reqs]\n",
+        "names with blanks, a name twice": "snapshot_time 1.2 secs.nsecs\nthandle starting 3 samples [usecs] 1 2 3 4\n"
+        "statfs 1 samples [usecs] 1 1 1\nstatfs 2 samples [usecs] 1 1 2\n",
+        "hostile names": "snapshot_time 1.2 secs.nsecs\na.b 1 samples [x] 1 1 1\n../x 1 samples [reqs] 1 1 1\nA_b 1 samples [reqs] 1 1 1\n",
+        "no snapshot_time": "obd_ping 7 samples [usec] 1 2 3\n",
+        "torn": "snapshot_time 1.2 secs.nsecs\nobd_ping 7 samples [usec] 1 2 3\nreq_wait",
+        "large, a negative sumsq": "snapshot_time 1.2 secs.nsecs\nreq 18446744073709551615 samples [usec] 0 2 18446744073709551615 -9\n",
+    },
+}
+
+
+def texts_by_file() -> dict[str, list[str]]:
+    """Return every fixture's and made-up text of each file the modules read."""
+    found: dict[str, list[str]] = {}
+    for name, text in fixtures():
+        found.setdefault(name, []).append(text)
+    for name, texts in {"peers": PEERS_TEXTS, **OTHER_TEXTS}.items():
+        found.setdefault(name, []).extend(texts.values())
+    return found
+
+
+def place_of(name: str, base: str) -> str:
+    """Return where a live node keeps a file; `base`: of LNet's tables."""
+    return f"{base}{name}" if name in LNET_FILES else str(tree_path(name))
+
+
+def snapshot_of(name: str, text: str | None) -> Snapshot:
+    if text is None:
+        return Snapshot(name, "", 0, None, 0, State.ABSENT, 2, frozenset(), "")
+    read = text.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")
+    return Snapshot(name, "", 0, None, 0, State.OK, 0, frozenset(), read)
+
+
+def samples_in_turn(plan: Plan, texts: dict[str, list[str | None]], base: str, step_ns: int = NS) -> list[Sample]:
+    """Give each file its texts one after the other, begun again where others have more."""
+    count = max(map(len, texts.values()))
+    begin_ns = shifted_to_now(0, (count + 1) * step_ns)
+    samples = []
+    for at in range(-1, count):  # the first sample is a baseline that is never exported
+        now = {name: each[at % len(each)] if at >= 0 else each[0] for name, each in texts.items()}
+        files = {place_of(name, base): None if text is None else text.encode("utf-8", "surrogateescape") for name, text in now.items()}
+        time_ns = begin_ns + (at + 1) * step_ns
+        plan.step(files, time_ns)
+        samples.append((time_ns, [snapshot_of(name, text) for name, text in now.items()]))
+    return samples
+
+
+@pytest.mark.parametrize("base", ["", "proc/sys/lnet/", "sys/kernel/debug/lnet/"])
+def test_every_fixture_and_odd_text(store: Store, tmp_path: Path, base: str) -> None:
+    plan = Plan(tmp_path)
+    texts: dict[str, list[str | None]] = {name: [*each] for name, each in texts_by_file().items()}
+    samples = samples_in_turn(plan, texts, base)
+    check(store, plan, f"odd-{base.replace('/', '-')}x", samples)
+
+
+def test_absent_and_back_again(store: Store, tmp_path: Path) -> None:
+    """A file that is not there gives no point at all; one that comes back goes on."""
+    plan = Plan(tmp_path)
+    texts: dict[str, list[str | None]] = {name: [each[0], None, None, each[-1], None, ""] for name, each in texts_by_file().items()}
+    samples = samples_in_turn(plan, texts, "")
+    check(store, plan, "absent", samples)
+
+
+def test_damaged_texts(store: Store, tmp_path: Path) -> None:
+    """Three hundred texts cut, doubled and overwritten by chance, four a second: also what a second of them is reduced to."""
+    chance = random.Random(5)
+    texts: dict[str, list[str | None]] = {
+        name: [mutated(chance.choice(each)[:3000], chance) for _ in range(300)] for name, each in texts_by_file().items()
+    }
+    plan = Plan(tmp_path)
+    samples = samples_in_turn(plan, texts, "", NS // 4)
+    check(store, plan, "damaged", samples)
+
+
+def seen_in(tree: Path) -> list[Snapshot]:
+    """Return what the agent finds in a tree: where it looks, with its own reading."""
+    found = look(Node(str(tree)))
+    return [read_file(target.path, target.name, "x") for target in (*found.lnet, *found.services)]
+
+
+def stamps_of(folder: Path) -> list[int]:
+    return [time_ms * 1_000_000 for time_ms, _ in samples_of(raw_text(folder))]
+
+
+def open_tree() -> Path:
+    """Return a folder that every user may enter, unlike pytest's."""
+    folder = Path(tempfile.mkdtemp(prefix="lnetstat-tree-"))
+    folder.chmod(0o755)
+    return folder
+
+
+def test_forbidden_unreadable_and_failing_files(store: Store) -> None:
+    """Without the right to read some files: their points are missing, all others are there. A folder in a file's place is no file."""
+    user = free_user()
+    folder = open_tree()
+    try:
+        tree, out = folder / "tree", folder / "out"
+        for name, texts in texts_by_file().items():
+            file = tree / place_of(name, "")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(texts[0])
+        for name in ("peers", "buffers"):
+            (tree / name).chmod(0)
+        (tree / "routes").unlink()
+        (tree / "routes").mkdir()
+        (tree / "nis").unlink()
+        (tree / "nis").symlink_to("nowhere")
+        out.mkdir()
+        shutil.chown(out, user)
+        for file in (folder / "lnet.ph", folder / "lustre_oss.ph", folder / "lnetcarbon.ph"):
+            shutil.copy(REPO / "collectors" / "collectl" / file.name, file)
+            file.chmod(0o644)
+        told = run(
+            *("--import", f"{folder}/lnet.ph,path={tree}:{folder}/lustre_oss.ph,path={tree}"),
+            *("--export", f"{folder}/lnetcarbon.ph,{store.address},host=forbidden", "-i0.2", "-c3", "-f", out),
+            as_user=user,
+        )
+        assert told.count("peers: forbidden") == 1, told
+        stamps = stamps_of(out)
+        assert len(stamps) == 4
+        read = [unread(each.name, "", 13, Clocks()) if each.name in ("peers", "buffers") else each for each in seen_in(tree)]
+        assert {each.name: each.state for each in read if each.name in ("nis", "routes")} == {"nis": State.ABSENT, "routes": State.FAILED}
+        wanted = expected("forbidden", [(stamp, read) for stamp in stamps])
+        assert {path.partition(".")[0] for path, _ in wanted} == {"lnet_stats", "counters"}
+        told = difference(store.settled("forbidden", len(wanted)), wanted)
+        assert not told, told
+    finally:
+        shutil.rmtree(folder)
+
+
+def test_beside_the_agent_itself(store: Store, tmp_path: Path) -> None:
+    """One tree, read by the agent's own process and by collectl with its own clock: the same paths with the same values."""
+    tree = tmp_path / "tree"
+    for name, text in fixtures():
+        file = tree / place_of(name, "")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    agent = [sys.executable, "-m", "lnetstat", "agent", "--root", tree, "--host", "agent", "--carbon", store.address, "--samples", "3"]
+    done = subprocess.run(agent, capture_output=True, text=True, timeout=60, env={**os.environ, "PYTHONPATH": str(REPO)}, check=False)
+    assert done.returncode == 0, done.stderr
+    run(
+        *("--import", f"{lnet(f'path={tree}')}:{oss(f'path={tree}')}"),
+        *("--export", export(store.address, "host=collectl"), "-i0.2", "-c3"),
+    )
+    by_agent = {(path, value) for (path, _), value in store.settled("agent", 1).items()}
+    by_collectl = {(path, value) for (path, _), value in store.settled("collectl", len(by_agent)).items()}
+    assert by_agent
+    assert by_collectl == by_agent
