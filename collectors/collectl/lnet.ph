@@ -1,0 +1,1121 @@
+# lnet.ph: LNet's credits for collectl: peers, nis, buffers, stats, routes and routers of a router, server or client.
+#
+#     collectl --import /usr/share/collectl/lnet.ph,sd                    on the terminal
+#     collectl --import ./lnet.ph,path=DIR,rows=60 -f /var/log/collectl   into raw files, all peers every 60th sample
+#
+# README.md beside the sources explains options and columns. Negative credits are messages that wait; they stay negative everywhere.
+# Reading only: nothing is written to LNet's files unless `reset` is given.
+
+package Lnetstat::Lnet;
+use strict;
+use warnings;
+use English qw(-no_match_vars);
+use Errno ();
+use Fcntl ();
+use Time::HiRes ();
+
+# graphite.ph stamps with time(), which reads a clock that may be a tick late: on a whole second that is the second before. What is loaded
+# after this module gets the exact one.
+BEGIN {
+    no warnings qw(once redefine);
+    *CORE::GLOBAL::time = sub { return int Time::HiRes::time() };
+}
+
+my $FILE    = 'lnet.ph';
+my $VERSION = '0.5';
+my $KEY     = 'lnt';
+
+# --- begin generated: metrics (make docs) ---
+# The metrics of lnetstat/reduce/metrics.py: family => leaf names in order.
+my %METRICS = (
+    'peers.NET' => [qw(count down oversubscribed oversubscribed_low in_use in_use_max tx_credits_worst tx_credits_low
+        rtr_credits_worst rtr_credits_low queue_bytes queue_bytes_max)],
+    'peers.NET.hist.tx_share' => [qw(lt0 0_25 25_50 50_75 75_100)],
+    'peers.NET.top.NID' => [qw(tx_credits tx_credits_min rtr_credits rtr_credits_min queue_bytes)],
+    'nis.NID.CPT' => [qw(tx_credits tx_credits_min tx_credits_max up)],
+    'buffers.POOL' => [qw(count in_use in_use_max credits_worst credits_low)],
+    'lnet_stats' => [qw(msgs_alloc msgs_max errors send_count recv_count route_count drop_count send_length recv_length route_length
+        drop_length)],
+    'routes' => [qw(count down routing)],
+    'self' => [qw(duration_ms late errors series spooled sent resent lost rss_bytes)],
+);
+my $TOP_PEERS = 16;
+# --- end generated: metrics ---
+
+# --- begin generated: paths (make docs) ---
+# Metric path nodes: what the world calls things, in the characters that Carbon keeps. Different names never meet in one node.
+# The same rules as lnetstat/reduce/paths.py; both are tested with sample-data/paths.tsv. Names are bytes, as the kernel prints them.
+
+# What is no name of its kind becomes "__" and its bytes in hex; more than 90 bytes: the first 60 and a hash.
+sub hex_node {
+    my ($name) = @_;
+    if (length($name) > 90) {
+        require Digest::SHA;    # only for the one name in a million that is so long
+        return '__' . unpack('H*', substr $name, 0, 60) . '_' . substr Digest::SHA::sha256_hex($name), 0, 16;
+    }
+    return '__' . unpack 'H*', $name;
+}
+
+# A host name: dots become underscores (rtr01.site.org -> rtr01_site_org).
+sub host_node {
+    my ($host) = @_;
+    if ($host =~ /\A[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?\z/ && index($host, '..') < 0) {
+        $host =~ tr/./_/;
+        return $host;
+    }
+    return hex_node($host);
+}
+
+my $BYTE = qr/(?:25[0-5]|2[0-4][0-9]|1?[0-9]?[0-9])/;
+my $ADDRESS = qr/(?:$BYTE[.]){3}$BYTE|[0-9]{1,10}|(?:[0-9a-fA-F]{0,4}:){2,7}[0-9a-fA-F]{0,4}/;
+
+# A NID: 10.10.1.2@o2ib1 -> 10_10_1_2_at_o2ib1, 12@gni -> 12_at_gni, fd00::1@tcp -> fd00--1_at_tcp.
+sub nid_node {
+    my ($nid) = @_;
+    if ($nid =~ /\A($ADDRESS)\@([a-z][a-z0-9]*)\z/) {
+        my ($address, $net) = ($1, $2);
+        $address =~ tr/.:/_-/;
+        return "${address}_at_$net";
+    }
+    return hex_node($nid);
+}
+
+# A net: o2ib1 stays.
+sub net_node {
+    my ($net) = @_;
+    return $net =~ /\A[A-Za-z0-9]+\z/ ? $net : hex_node($net);
+}
+
+# A counter, or a counters' instance: ost_io and obd_ping stay, obdfilter.FS-OST0000 -> obdfilter_FS-OST0000. A dotted name keeps a
+# readable node only where no identifier can have the same one; every other name becomes hex.
+sub name_node {
+    my ($name) = @_;
+    return $name if $name =~ /\A[a-z][a-z0-9]*(?:_[a-z0-9]+)*\z/;
+    return "$1_$2" if $name =~ /\A([a-z]+)[.]([A-Za-z0-9_-]*[A-Z-][A-Za-z0-9_-]*)\z/;
+    return hex_node($name);
+}
+# --- end generated: paths ---
+
+# --- begin generated: reading (make docs) ---
+# Reading kernel files, record lines, telling once. The package that holds this block has `my $FILE = 'lnet.ph'`.
+#
+# LNet's tables give one record per read(2): ESTALE when a peer is added in mid-scan (reading on never works: begin again), EINVAL on a
+# short buffer or, from debugfs, when the module has gone. `stats` and `buffers` are made anew at each read: they must come in one.
+
+my $BUFFER_BYTES  = 65_536;
+my $STALE_RETRIES = 3;
+my %TOLD;
+
+# What an error number makes of a read that brought nothing.
+sub state_of {
+    my ($errno) = @_;
+    return 'ok' if !$errno;
+    return 'absent' if $errno == Errno::ENOENT() || $errno == Errno::ENOTDIR() || $errno == Errno::EINVAL();
+    return 'forbidden' if $errno == Errno::EACCES() || $errno == Errno::EPERM();
+    return 'failed';
+}
+
+# Read a whole file. `$take`: called with the open handle, reads to the end and returns the text; by default one sysread after another.
+# Returns {state, errno, time (epoch seconds), read_us, flags, text}. After ESTALE the scan begins again, up to three times; then the
+# longest scan is delivered as partial. Nothing dies, nothing is told here.
+sub read_file {
+    my ($path, $take) = @_;
+    my ($best, $errno, $tries) = (undef, 0, 0);
+    while ($tries++ <= $STALE_RETRIES) {
+        my $began = Time::HiRes::time();
+        my $text  = '';
+        $errno = 0;
+        if (my $handle = open_regular($path)) {
+            $text  = $take ? $take->($handle) : slurp($handle);
+            $errno = 0 + $ERRNO;
+            close $handle or $errno ||= 0 + $ERRNO;
+        }
+        else {
+            $errno = 0 + $ERRNO;
+        }
+        my $scan = {text => $text, time => $began, read_us => int(1e6 * (Time::HiRes::time() - $began)), flags => q{}};
+        $best = $scan if !$best || $errno != Errno::ESTALE() || length $text > length $best->{text};
+        last if $errno != Errno::ESTALE();
+    }
+    my $retried = $tries > 1 ? 'retried' : q{};
+    if ($errno && ($errno == Errno::ESTALE() || $errno == Errno::EINVAL()) && length $best->{text}) {
+        return {%{$best}, state => 'partial', errno => $errno, flags => $retried};
+    }
+    $best->{text} = q{} if $errno;
+    return {%{$best}, state => state_of($errno), errno => $errno, flags => $retried};
+}
+
+# Open a regular file: never waits for the other end of a FIFO, never opens a device.
+sub open_regular {
+    my ($path) = @_;
+    return if !stat $path;
+    if (!-f _) {
+        $ERRNO = Errno::ENXIO();
+        return;
+    }
+    sysopen my $handle, $path, Fcntl::O_RDONLY() | Fcntl::O_NONBLOCK() | Fcntl::O_NOCTTY() or return;
+    return $handle;
+}
+
+# Everything that a handle gives; $ERRNO says afterwards how it ended (0: at the end of the file).
+sub slurp {
+    my ($handle) = @_;
+    my ($text, $got) = (q{}, 1);
+    while ($got) {
+        $got = sysread $handle, $text, $BUFFER_BYTES, length $text;
+        $got = 1 if !defined $got && $ERRNO == Errno::EINTR();    # collectl's own timer
+    }
+    $ERRNO = 0 if defined $got;
+    return $text;
+}
+
+# Write one record: the read of the file that the Python agent calls `$name`. ARCHITECTURE.md says how it looks; one line, all bytes kept.
+sub record_read {
+    my ($key, $name, $read) = @_;
+    my $text = $read->{text};
+    $text =~ s/\\/\\\\/g;
+    $text =~ s/\n/\\n/g;
+    $text =~ s/\r/\\r/g;
+    $name =~ s/ /\\s/g;
+    my $flags = $read->{flags} eq q{} ? q{-} : $read->{flags};
+    my $line  = sprintf '%s-%s %s %d %.6f %d %s |', $key, $name, @{$read}{qw(state errno time read_us)}, $flags;
+    main::record(2, "$line$text\n");
+    return;
+}
+
+my %UNESCAPED = (n => "\n", r => "\r", s => q{ }, q{\\} => q{\\});
+
+# The inverse: (name, read) of a record's type and data, or nothing for what is no such record.
+sub recorded {
+    my ($key, $type, $data) = @_;
+    my ($name) = $type =~ /^\Q$key\E-(\S+)$/ or return;
+    my ($state, $errno, $time, $us, $flags, $text) = $data =~ /^(\w+) (\d+) ([\d.]+) (\d+) (\S+) [|](.*)$/s or return;
+    $name =~ s/\\(.)/defined $UNESCAPED{$1} ? $UNESCAPED{$1} : $1/ge;
+    $text =~ s/\\(.)/defined $UNESCAPED{$1} ? $UNESCAPED{$1} : $1/ge;
+    my $read = {state => $state, errno => $errno, time => $time, read_us => $us, flags => $flags eq q{-} ? q{} : $flags, text => $text};
+    return ($name, $read);
+}
+
+# Tell a state once when it begins and once when all is well again. `$now` empty: all is well.
+sub tell_change {
+    my ($what, $now, $well) = @_;
+    my $before = defined $TOLD{$what} ? $TOLD{$what} : q{};
+    return if $now eq $before;
+    $TOLD{$what} = $now;
+    my $text = $now eq q{} ? $well : $now;
+    tell_user($text) if $text ne q{};
+    return;
+}
+
+# One line where somebody can see it: collectl's log (-m with -f), the terminal, else standard error.
+sub tell_user {
+    my ($text) = @_;
+    no warnings 'once';
+    $text = "$FILE: $text";
+    main::logmsg('W', $text) if defined &main::logmsg;
+    my $logged  = $main::msgFlag  && defined $main::filename && $main::filename ne q{};
+    my $printed = $main::termFlag && !$main::daemonFlag && (!$main::quietFlag || $main::msgFlag);
+    print {*STDERR} "$text\n" if !$logged && !$printed;
+    return;
+}
+# --- end generated: reading ---
+
+# ---- Options and headers ----
+
+my @TABLES = qw(stats buffers nis routes routers peers);    # cheapest first: their stamps lie closest to the sample's
+my $OPTIONS = 's, d, sd, path=DIR, rows=N, top=K, peers=N, tables=peers+nis+..., reset';
+my $LOCK    = '/run/lnetstat-low-water.lock';
+my %option  = (show => q{}, path => q{}, rows => 0, top => $TOP_PEERS, peers => 1, reset => 0, tables => \@TABLES);
+my $lock;
+
+sub main::lnetInit {
+    my ($options, $key) = @_;
+    foreach my $word (split /,/, defined ${$options} ? ${$options} : q{}) {
+        my ($name, $value) = split /=/, $word, 2;
+        $name = q{} if !defined $name;
+        if    ($word =~ /^(?:s|d|sd|ds)$/) { $option{show} = $word }
+        elsif ($word eq 'reset')           { $option{reset} = 1 }
+        elsif (!defined $value || $value eq q{}) { fail("option '$word': expected one of $OPTIONS") }
+        elsif ($name eq 'path')            { $option{path} = $value }
+        elsif ($name =~ /^(?:rows|top|peers)$/) { $option{$name} = number_of($word, $value, $name eq 'rows' ? 0 : 1) }
+        elsif ($name eq 'tables')          { $option{tables} = tables_of($word, $value) }
+        else                               { fail("option '$word': expected one of $OPTIONS") }
+    }
+    $option{show} ||= 's';
+    prepare_reading() if !defined $main::playback || $main::playback eq q{};
+    ${$options} = $option{show};    # collectl looks for s and d in what stands here
+    ${$key}     = $KEY;
+    return 1;
+}
+
+sub number_of {
+    my ($word, $value, $least) = @_;
+    fail("option '$word': expected a whole number from $least to 100000") if $value !~ /^\d{1,6}$/ || $value < $least || $value > 100_000;
+    return 0 + $value;
+}
+
+sub tables_of {
+    my ($word, $value) = @_;
+    my %wanted = map { $_ => 1 } split /[+]/, $value;
+    my @found = grep { delete $wanted{$_} } @TABLES;
+    fail("option '$word': expected tables among @TABLES, joined by +") if %wanted || !@found;
+    return \@found;
+}
+
+# collectl's own end of a start that makes no sense; it never comes later than that.
+sub fail {
+    my ($text) = @_;
+    main::error("$FILE: $text");
+    die "$FILE: $text\n";
+}
+
+sub prepare_reading {
+    fail("path=$option{path}: not a folder: a tree with proc/ and sys/, or a folder with peers, nis, ... was expected")
+        if $option{path} ne q{} && !-d $option{path};
+    return if !$option{reset};
+    fail('reset: low-water marks are reset on the node itself, not in a copied tree: leave out reset or path') if $option{path} ne q{};
+    $lock = take_lock($LOCK);
+    return;
+}
+
+sub main::lnetUpdateHeader {
+    my ($header) = @_;
+    my $tables = join q{+}, @{$option{tables}};
+    ${$header} .= "# lnetstat: $FILE $VERSION path=" . ($option{path} eq q{} ? q{/} : $option{path})
+        . " rows=$option{rows} top=$option{top} peers=$option{peers} reset=$option{reset} tables=$tables"
+        . " units: credits, bytes, messages\n";
+    return;
+}
+
+# ---- Reading a sample ----
+
+my %TUNABLES = (    # as the Python agent names them: where each may be, relative to the root
+    timeout             => [qw(sys/fs/lustre/timeout proc/sys/lustre/timeout)],
+    ping_interval       => [qw(sys/fs/lustre/ping_interval)],
+    evict_multiplier    => [qw(sys/fs/lustre/evict_multiplier)],
+    version             => [qw(sys/fs/lustre/version proc/fs/lustre/version)],
+    suppress_pings      => [qw(sys/module/ptlrpc/parameters/suppress_pings)],
+    cpu_partition_table => [qw(sys/kernel/debug/lnet/cpu_partition_table proc/sys/lnet/cpu_partition_table)],
+);
+my @MODULES          = qw(lnet ksocklnd ko2iblnd kgnilnd);
+my $TUNABLES_EVERY_S = 600;
+my ($samples, $scans, $tunables_due_s, %path_of, %was_reset) = (0, 0, 0);
+
+sub main::lnetGetData {
+    my $began = Time::HiRes::time();
+    my $there = 0;
+    foreach my $table (@{$option{tables}}) {
+        next if $table eq 'peers' && $samples % $option{peers};
+        my ($path, $read) = read_table_file($table);
+        next if !$read;
+        tell_state($table, $read);
+        $there ||= $read->{state} ne 'absent';
+        $read = reset_low_water($table, $path, $read) if $option{reset} && ($table eq 'peers' || $table eq 'nis');
+        next if !$read;
+        if ($table eq 'peers') { record_peers($read) }
+        else                   { record_read($KEY, $table, $read) }
+    }
+    my $where = $option{path} eq q{} ? q{} : " under $option{path}";
+    my $nothing = "no table of LNet$where: is LNet loaded, is debugfs mounted, are you root? going on";
+    tell_change(q{*}, $there ? q{} : $nothing, 'LNet is there') if !($samples % $option{peers});
+    $tunables_due_s = 0 if !$there;    # modules that are loaded again may have other parameters
+    record_tunables($began) if $there && $began >= $tunables_due_s;
+    $samples++;
+    main::record(2, sprintf "$KEY=took %.3f\n", 1e3 * (Time::HiRes::time() - $began));
+    return;
+}
+
+sub path_below {
+    my ($relative) = @_;
+    return $option{path} eq q{} ? "/$relative" : "$option{path}/$relative";
+}
+
+# Where a table may be: debugfs since 2.11, /proc before; a given folder may hold it itself.
+sub paths_of {
+    my ($table) = @_;
+    return ((map { path_below("$_/$table") } qw(sys/kernel/debug/lnet proc/sys/lnet)), $option{path} eq q{} ? () : path_below($table));
+}
+
+# (path, read) of a table; nothing on a node that has no LNet at all.
+sub read_table_file {
+    my ($table) = @_;
+    my $take = $table eq 'peers' ? \&take_peers : $table =~ /^(?:stats|buffers)$/ ? \&take_at_once : undef;
+    my ($forbidden, $read);
+    foreach my $path (defined $path_of{$table} ? $path_of{$table} : (), paths_of($table)) {
+        $read = read_file($path, $take);
+        if ($read->{state} ne 'absent') {
+            $forbidden ||= [$path, $read] if $read->{state} eq 'forbidden';
+            next if $read->{state} eq 'forbidden';
+            $path_of{$table} = $path;
+            return ($path, $read);
+        }
+    }
+    delete $path_of{$table};
+    return @{$forbidden} if $forbidden;
+    return if $option{path} eq q{} && !-e '/sys/module/lnet';
+    return ((paths_of($table))[0], $read);
+}
+
+# A file that is made anew at each read(2).
+sub take_at_once {
+    my ($handle) = @_;
+    my $text;
+    my $got = sysread $handle, $text, $BUFFER_BYTES;
+    return q{} if !defined $got;
+    if ($got == $BUFFER_BYTES || substr($text, -1) ne "\n") {
+        $text .= slurp($handle);
+        return $text;
+    }
+    $ERRNO = 0;
+    return $text;
+}
+
+# Say once per file and cause why it cannot be read, and once that it can be again.
+my %seen;
+
+sub tell_state {
+    my ($name, $read) = @_;
+    my $why = q{};
+    if ($read->{state} eq 'forbidden' || $read->{state} eq 'failed') {
+        local $ERRNO = $read->{errno};
+        $why = "$name: $read->{state}: $ERRNO";
+        $why .= ' (run as root, or have debugfs readable)' if $read->{state} eq 'forbidden';
+    }
+    elsif ($read->{state} eq 'absent' && $seen{$name}) { $why = "$name: gone" }
+    $seen{$name} = 1 if $read->{state} eq 'ok';
+    tell_change($name, $why, "$name: readable again");
+    return;
+}
+
+# One-value files that the analyzer needs: time-outs, ping interval, module parameters.
+sub record_tunables {
+    my ($now) = @_;
+    $tunables_due_s = $now + $TUNABLES_EVERY_S;
+    my @found;
+    foreach my $name (sort keys %TUNABLES) {
+        my ($path) = grep { -e } map { path_below($_) } @{$TUNABLES{$name}};
+        push @found, [$name, $path] if defined $path;
+    }
+    foreach my $module (@MODULES) {
+        my $folder = path_below("sys/module/$module/parameters");
+        opendir my $listing, $folder or next;
+        foreach my $name (sort readdir $listing) {
+            my $mode = (stat "$folder/$name")[2];
+            next if !-f _ || !($mode & oct 400) || "$module.$name" eq 'lnet.routes';    # some can only be written; `routes` is the table
+            push @found, ["$module.$name", "$folder/$name"];
+        }
+        closedir $listing;
+    }
+    foreach my $file (@found) { record_read($KEY, $file->[0], read_file($file->[1])) }
+    return;
+}
+
+# ---- Low-water marks on request: `min` becomes that of one interval. One process per node owns this, by a lock. ----
+
+sub take_lock {
+    my ($path) = @_;
+    my $handle;
+    sysopen $handle, $path, Fcntl::O_RDWR() | Fcntl::O_CREAT() | Fcntl::O_NOFOLLOW(), oct 644
+        or fail("$path: cannot be locked: $ERRNO: resetting low-water marks needs root, or leave reset out");
+    if (!flock $handle, Fcntl::LOCK_EX() | Fcntl::LOCK_NB()) {
+        my $owner;
+        sysread $handle, $owner, 32;
+        $owner = 'unknown' if !defined $owner || $owner !~ s/^(\d+)\s*$/$1/;
+        fail("$path: process $owner already resets this node's low-water marks: stop it, or leave reset out");
+    }
+    truncate $handle, 0;
+    syswrite $handle, "$PROCESS_ID\n";
+    return $handle;
+}
+
+# Reset the marks of a table that was just read; return what to deliver of the read: nothing the first time, when the marks are older than
+# the interval. A scan that is not whole resets nothing, or the marks of the rows it missed would be lost.
+sub reset_low_water {
+    my ($table, $path, $read) = @_;
+    my $known = $was_reset{$table};
+    if ($read->{state} eq 'absent') {
+        delete $was_reset{$table};    # when LNet is loaded again its marks begin anew
+        return $read;
+    }
+    if ($read->{state} eq 'ok') {
+        if (!write_reset($table, $path)) { delete $was_reset{$table} }
+        elsif (!$known) {
+            $was_reset{$table} = 1;
+            return;
+        }
+    }
+    $read->{flags} = join q{,}, grep { $_ ne q{} } $read->{flags}, 'low_water_reset' if $known;
+    return $read;
+}
+
+sub write_reset {
+    my ($table, $path) = @_;
+    my $handle;
+    my $done = sysopen($handle, $path, Fcntl::O_WRONLY() | Fcntl::O_NONBLOCK() | Fcntl::O_NOCTTY()) && syswrite $handle, "0\n";
+    tell_change("$table reset", $done ? q{} : "$table: low-water marks not reset: $path: $ERRNO", q{});
+    return $done;
+}
+
+# ---- peers: tens of thousands of lines, of which most say the same behind their NID ----
+#
+# Equal line tails (from the @ on) are counted, and each different one is taken apart once. tests/collectors/test_conformance.py holds it
+# against lnetstat/reduce/peers.py.
+
+my $PEERS_HEADER = sprintf "%-24s %4s %5s %5s %5s %5s %5s %5s %5s %s\n", qw(nid refs state last max rtr min tx min queue);
+my $TAILS_KEPT = 5_000;    # parsed tails kept from scan to scan: 2 MB
+my (%count, %first, %tails);    # by tail: how many lines, where the first one's tail stands, its fields
+
+# The fields of a parsed tail.
+use constant {NET => 0, DOWN => 1, LIMIT => 2, RTR => 3, RTR_LOW => 4, TX => 5, TX_LOW => 6, QUEUE => 7};
+
+# One record for each read(2): read() on a buffered handle loops in C, and asks for 8 KiB each time.
+sub take_peers {
+    my ($handle) = @_;
+    my $text = q{};
+    my $got;
+    $ERRNO = 0;
+    1 while $got = read $handle, $text, $BUFFER_BYTES, length $text;
+    $ERRNO = 0 if defined $got && !$ERRNO;
+    return $text;
+}
+
+# Count the tails of a text with the regular header of Lustre 2.1 and later; false for any other text.
+sub count_tails {
+    my ($text) = @_;
+    (%count, %first) = ();
+    return if substr(${$text}, 0, length $PEERS_HEADER) ne $PEERS_HEADER || substr(${$text}, -1) ne "\n";
+    return if ${$text} =~ tr/0-9A-Za-z.:_@~ \n-//c || index(${$text}, "\n ") >= 0;
+    my ($at, $end, $lines) = (0, length($PEERS_HEADER) - 1, 1);
+    while (($at = index ${$text}, q{@}, $end) >= 0) {
+        $end = index ${$text}, "\n", $at;
+        my $tail = substr ${$text}, $at, $end - $at + 1;
+        $first{$tail} = $at if !$count{$tail}++;
+        $lines++;
+    }
+    return $lines == (${$text} =~ tr/\n//);
+}
+
+# The aggregates of a net, in the order of its record. `in_use_max` of a sample is its in_use.
+my @AGGREGATES = ((grep { $_ ne 'in_use_max' } @{$METRICS{'peers.NET'}}), @{$METRICS{'peers.NET.hist.tx_share'}}, 'limit');
+use constant {
+    COUNT => 0, DOWNS => 1, OVER => 2, OVER_LOW => 3, IN_USE => 4, TX_WORST => 5, TX_LOWEST => 6, RTR_WORST => 7, RTR_LOWEST => 8,
+    QUEUES => 9, QUEUE_MAX => 10, BUCKETS => 11, LIMITS => 16,
+};
+
+# What a text says: ({net => [aggregates]}, [rows of the worst peers]); a row is [NID, fields of its tail].
+# Nothing for a text that is not the regular one of Lustre 2.1 and later: irregular_peers() reads that.
+sub regular_peers {
+    my ($text) = @_;
+    return if !count_tails($text);
+    %tails = () if keys %tails > $TAILS_KEPT;
+    my (%nets, @holders);
+    while (my ($tail, $peers) = each %count) {
+        my $fields = $tails{$tail} ||= tail_fields($tail) || return;
+        add_peers($nets{$fields->[NET]} ||= no_peers(), $fields, $peers);
+        push @holders, $tail if $fields->[LIMIT] > 0;
+    }
+    return (\%nets, worst_of_tails($text, \@holders));
+}
+
+sub tail_fields {
+    my ($tail) = @_;
+    my ($net, $state, $numbers) = $tail =~ /\A\@([a-z][a-z0-9]*) +-?[0-9]+ +(up|down|NA|~rtr) +-?[0-9]+((?: +-?[0-9]+){6}) *\n\z/ or return;
+    return [$net, $state eq 'down' ? 1 : 0, map { 0 + $_ } split q{ }, $numbers];
+}
+
+sub no_peers { return [(0) x 5, (undef) x 4, (0) x 8] }
+
+# Add so many peers that say the same. Rows of routed NIDs (limit 0) hold no credits and count in `count` only.
+sub add_peers {
+    my ($total, $fields, $peers) = @_;
+    my (undef, $down, $limit, $rtr, $rtr_low, $tx, $tx_low, $queue) = @{$fields};
+    $total->[COUNT] += $peers;
+    return if $limit <= 0;
+    $total->[DOWNS]    += $peers if $down;
+    $total->[OVER]     += $peers if $tx < 0;
+    $total->[OVER_LOW] += $peers if $tx_low < 0;
+    $total->[IN_USE]   += $peers * ($limit - $tx);
+    $total->[TX_WORST]   = $tx      if !defined $total->[TX_WORST]   || $tx < $total->[TX_WORST];
+    $total->[TX_LOWEST]  = $tx_low  if !defined $total->[TX_LOWEST]  || $tx_low < $total->[TX_LOWEST];
+    $total->[RTR_WORST]  = $rtr     if !defined $total->[RTR_WORST]  || $rtr < $total->[RTR_WORST];
+    $total->[RTR_LOWEST] = $rtr_low if !defined $total->[RTR_LOWEST] || $rtr_low < $total->[RTR_LOWEST];
+    $total->[QUEUES] += $peers * $queue;
+    $total->[QUEUE_MAX] = $queue if $queue > $total->[QUEUE_MAX];
+    my $quarter = $tx < 0 ? 0 : 1 + int 4 * $tx / $limit;
+    $total->[BUCKETS + ($quarter > 4 ? 4 : $quarter)] += $peers;
+    $total->[LIMITS] += $peers * $limit;
+    return;
+}
+
+sub by_badness {
+    my ($left, $right) = @_;
+    my ($l, $r) = ($left->[1], $right->[1]);
+    return $l->[TX] <=> $r->[TX] || $l->[TX_LOW] <=> $r->[TX_LOW] || $r->[QUEUE] <=> $l->[QUEUE] || $left->[0] cmp $right->[0];
+}
+
+# The worst peers of the node: lowest tx_credits, then lowest mark, then largest queue, ties by NID.
+sub worst_of {
+    my ($rows) = @_;
+    my @sorted = sort { by_badness($a, $b) } grep { $_->[1][LIMIT] > 0 } @{$rows};
+    splice @sorted, $option{top} if @sorted > $option{top};
+    return \@sorted;
+}
+
+# The same out of a counted text. Most tails cannot be among the worst: their tx, then their mark says so, and only the rest is sorted.
+sub worst_of_tails {
+    my ($text, $holders) = @_;
+    my ($tx, $worse) = bound_of($holders, TX, $option{top});
+    my ($low) = bound_of([grep { $tails{$_}[TX] == $tx } @{$holders}], TX_LOW, $option{top} - $worse);
+    my @rows;
+    foreach my $tail (grep { $tails{$_}[TX] < $tx || ($tails{$_}[TX] == $tx && $tails{$_}[TX_LOW] <= $low) } @{$holders}) {
+        push @rows, map { [$_, $tails{$tail}] } lowest_nids($text, $tail, $option{top});
+    }
+    return worst_of(\@rows);
+}
+
+# (the lowest value of a field that so many peers do not exceed, how many are below it).
+sub bound_of {
+    my ($holders, $field, $wanted) = @_;
+    my %peers;
+    $peers{$tails{$_}[$field]} += $count{$_} foreach @{$holders};
+    my ($bound, $below, $sum) = (0, 0, 0);
+    foreach my $value (sort { $a <=> $b } keys %peers) {
+        ($bound, $below) = ($value, $sum);
+        $sum += $peers{$value};
+        last if $sum >= $wanted;
+    }
+    return ($bound, $below);
+}
+
+# The first NIDs, in order, of the lines that end in this tail.
+sub lowest_nids {
+    my ($text, $tail, $wanted) = @_;
+    my ($at, @nids) = $first{$tail};
+    foreach (1 .. $count{$tail}) {
+        my $tail_at = index ${$text}, $tail, $at;
+        my $line_at = 1 + rindex ${$text}, "\n", $tail_at;
+        my ($net) = $tail =~ /^(\S+)/;
+        push @nids, substr(${$text}, $line_at, $tail_at - $line_at) . $net;
+        $at = $tail_at + length $tail;
+        next if @nids < 8 * $wanted;
+        @nids = sort @nids;
+        splice @nids, $wanted;
+    }
+    @nids = sort @nids;
+    return @nids > $wanted ? @nids[0 .. $wanted - 1] : @nids;
+}
+
+# The rows of any other text of `peers`, and how many lines could not be read: 1.8's nine columns, no header, wrapped or damaged lines.
+sub irregular_rows {
+    my ($text) = @_;
+    my $make = sub {
+        my (@words) = @_;
+        return if !is_nid($words[0]) || $words[2] !~ /^(?:up|down|NA|~rtr)$/ || grep { !/\A-?[0-9]+\z/ } @words[1, 3 .. $#words];
+        my ($net) = $words[0] =~ /\@(.*)/s;
+        return [$words[0], [$net, $words[2] eq 'down' ? 1 : 0, map { 0 + $_ } @words[-6 .. -1]]];
+    };
+    my @layouts = ('nid refs state last max rtr min tx min queue', 'nid refs state max rtr min tx min queue');
+    return read_rows(${$text}, \@layouts, \&is_nid, $make);
+}
+
+sub is_nid { return $_[0] =~ /\A(?:U?[0-9]+-)?[0-9A-Za-z.:_-]{1,60}\@[a-z][a-z0-9]*\z/ }
+
+# Rows of a table whose header words are the schema, read with forbearance as lnetstat/tables/_rows.py does: a missing header (the width
+# of a row tells), rows wrapped over two lines, damaged lines. `$layouts`: header lines, the longest first; `$make`: a row of its words, or
+# nothing for a bad one. Returns ([rows], number of bad lines); rows undef where nothing can be recognised.
+sub read_rows {
+    my ($text, $layouts, $starts_row, $make) = @_;
+    my @lines = map { [split] } grep { /\S/ && length $_ <= 4096 } split /\r?\n/, $text;
+    my ($width, $bad) = (0, 0);
+    foreach my $at (0 .. ($#lines < 7 ? $#lines : 7)) {
+        foreach my $layout (@{$layouts}) {
+            next if $width || index("@{$lines[$at]} ", "$layout ") != 0;
+            ($width, $bad) = (scalar @{$lines[$at]}, $at);
+        }
+    }
+    my $extra = 0;
+    if ($width) {
+        my ($layout) = grep { index("@{$lines[$bad]} ", "$_ ") == 0 } @{$layouts};
+        $extra = $width - width_of($layout);
+        splice @lines, 0, $bad + 1;
+    }
+    else {
+        my %known = map { width_of($_) => 1 } @{$layouts};
+        ($width) = map { scalar @{$_} } grep { $known{scalar @{$_}} && $starts_row->($_->[0]) } @lines;
+        return (undef, 1) if !$width;
+    }
+    my (@rows, $pending);
+    foreach my $words (@lines) {
+        if ($pending && @{$pending} + @{$words} == $width && !$starts_row->($words->[0])) {
+            $words = [@{$pending}, @{$words}];
+        }
+        elsif ($pending) { $bad++ }
+        undef $pending;
+        if (@{$words} == $width) {
+            my $row = $make->(@{$words}[0 .. $width - $extra - 1]);
+            if ($row) { push @rows, $row }
+            else      { $bad++ }
+        }
+        elsif (@{$words} < $width && $starts_row->($words->[0])) { $pending = $words }
+        else                                                     { $bad++ }
+    }
+    $bad++ if $pending;
+    return (@rows || !$bad ? \@rows : undef, $bad);
+}
+
+sub width_of {
+    my @words = split q{ }, $_[0];
+    return scalar @words;
+}
+
+# ---- Which peers get series of their own: the worst, kept a while after leaving, so that series do not flap (reduce/top.py) ----
+
+my ($STAY_S, $NEW_PER_DAY_MAX, $DAY_S) = (60, 200, 86_400);
+
+sub new_top { return {last_s => {}, day => -1, seen => {}} }
+
+# Take the NIDs of the worst peers at a time, worst first; return {NID => 1} of those that stand.
+sub update_top {
+    my ($top, $time_s, @nids) = @_;
+    my $last_s = $top->{last_s};
+    my $day = int $time_s / $DAY_S;
+    if ($day != $top->{day}) {
+        $top->{day}  = $day;
+        $top->{seen} = {map { $_ => 1 } keys %{$last_s}};
+    }
+    my $turn = 0;
+    foreach my $nid (@nids) {
+        next if !$top->{seen}{$nid} && keys %{$top->{seen}} >= $NEW_PER_DAY_MAX;
+        $top->{seen}{$nid} = 1;
+        $last_s->{$nid} = [$time_s, $turn++];
+    }
+    foreach my $nid (keys %{$last_s}) {
+        my $age_s = $time_s - $last_s->{$nid}[0];
+        delete $last_s->{$nid} if $age_s > $STAY_S || $age_s < 0;
+    }
+    my @oldest = sort { $last_s->{$a}[0] <=> $last_s->{$b}[0] || $last_s->{$a}[1] <=> $last_s->{$b}[1] } keys %{$last_s};
+    splice @oldest, -2 * $option{top} if @oldest > 2 * $option{top} || (@oldest = ());
+    delete @{$last_s}{@oldest};
+    return {map { $_ => 1 } keys %{$last_s}};
+}
+
+# ---- peers into records ----
+
+my $recorded_top = new_top();
+my %line_at;    # NID => where its line began in the scan before: it has not moved far
+
+# What a text of `peers` says: (nets, worst rows, bad lines, whether it is the regular text).
+sub survey {
+    my ($text) = @_;
+    my ($nets, $worst) = regular_peers($text);
+    return ($nets, $worst, 0, 1) if $nets;
+    my ($rows, $bad) = irregular_rows($text);
+    return (undef, [], $bad) if !$rows;
+    my %sums;
+    add_peers($sums{$_->[1][NET]} ||= no_peers(), $_->[1], 1) foreach @{$rows};
+    return (\%sums, worst_of($rows), $bad);
+}
+
+sub record_peers {
+    my ($read) = @_;
+    if ($read->{state} ne 'ok' && $read->{state} ne 'partial') {
+        record_read($KEY, 'peers', $read);
+        return;
+    }
+    my ($nets, $worst, undef, $is_regular) = survey(\$read->{text});
+    foreach my $net (sort keys %{$nets || {}}) {
+        main::record(2, "$KEY:$net " . join(q{ }, map { defined $_ ? $_ : q{-} } @{$nets->{$net}}) . "\n");
+    }
+    my $keep = update_top($recorded_top, int $read->{time}, map { $_->[0] } @{$worst});
+    my $is_whole = $option{rows} && $scans++ % $option{rows} == 0;
+    if ($is_whole || !$is_regular) {
+        record_read($KEY, 'peers', $read);
+        return;
+    }
+    $keep->{$_->[0]} = 1 foreach @{$worst};
+    my $flags = join q{,}, grep { $_ ne q{} } $read->{flags}, 'worst';
+    my $text = $PEERS_HEADER . join q{}, lines_of(\$read->{text}, $keep, \%line_at);
+    record_read($KEY, 'peers', {%{$read}, flags => $flags, text => $text});
+    return;
+}
+
+# The lines of these NIDs, in the order of a regular text. `$line_at`: where they stood in the text before.
+sub lines_of {
+    my ($text, $nids, $line_at) = @_;
+    my %found;
+    foreach my $nid (keys %{$nids}) {
+        my $near = defined $line_at->{$nid} ? $line_at->{$nid} - 8_192 : 0;
+        my $at = index ${$text}, "\n$nid ", $near > 0 ? $near : 0;
+        $at = index ${$text}, "\n$nid " if $at < 0 && $near > 0;
+        $found{$nid} = $at + 1 if $at >= 0;
+    }
+    %{$line_at} = %found;
+    return map { substr ${$text}, $_, 1 + index(${$text}, "\n", $_) - $_ } sort { $a <=> $b } values %found;
+}
+
+# ---- From records to values: live and played back alike ----
+
+my (%values, %parsed, %errors_of, %nets, %rates, $took_ms);
+my $shown_top = new_top();
+my $errors    = 0;
+my @shown_peers;    # rows [NID, fields] that stand in the top list
+my %facts;          # what the printers want of nis, buffers, stats and routes
+
+sub main::lnetInitInterval {
+    (%values, %nets, %rates) = ();
+    @shown_peers = ();
+    undef $took_ms;
+    return;
+}
+
+my %VALUES_OF = (stats => \&stats_values, buffers => \&buffers_values, nis => \&nis_values, routes => \&routes_values);
+
+sub main::lnetAnalyze {
+    my ($type, $data) = @_;
+    if ($type =~ /^lnt:(.+)/s) {
+        my $net = $1;
+        my @total = map { $_ eq q{-} ? undef : $_ } split q{ }, ${$data};
+        $nets{$net} = \@total if @total == @AGGREGATES;
+        return;
+    }
+    if ($type eq 'lnt=took') {
+        $took_ms = 0 + ${$data};
+        return;
+    }
+    my ($name, $read) = recorded($KEY, $type, ${$data}) or return;
+    if ($read->{state} ne 'ok' && $read->{state} ne 'partial') {
+        $errors++ if $read->{state} ne 'absent';
+        delete $facts{$name};
+        return;
+    }
+    if ($name eq 'peers') { peers_values($read) }
+    elsif ($VALUES_OF{$name}) {
+        my $same = $parsed{$name};
+        if (!$same || $same->{text} ne $read->{text}) {
+            my ($found, $fact, $bad) = $VALUES_OF{$name}->($read->{text});
+            $same = $parsed{$name} = {text => $read->{text}, values => $found || [], fact => $fact, errors => $bad || 0};
+        }
+        $errors += $same->{errors};
+        $values{$name} = $same->{values};
+        rate_of_messages($read->{time}, $same->{fact}) if $name eq 'stats';
+        $facts{$name} = $same->{fact};
+    }
+    return;
+}
+
+sub peers_values {
+    my ($read) = @_;
+    my ($all, $worst, $bad) = survey(\$read->{text});
+    $errors += $bad;
+    return if !$all;
+    my @values;
+    foreach my $net (sort keys %nets) {
+        my %total;
+        @total{@AGGREGATES} = @{$nets{$net}};
+        $total{in_use_max} = $total{in_use};
+        my $base = 'peers.' . net_node($net);
+        push @values, map { defined $total{$_} ? ["$base.$_", $total{$_}] : () } @{$METRICS{'peers.NET'}};
+        push @values, map { ["$base.hist.tx_share.$_", $total{$_}] } @{$METRICS{'peers.NET.hist.tx_share'}};
+    }
+    my %is_worst = map { $_->[0] => 1 } @{$worst};
+    my $standing = update_top($shown_top, int $read->{time}, map { $_->[0] } @{$worst});
+    my %left = map { $_ => 1 } grep { !$is_worst{$_} } keys %{$standing};
+    if (%left) {
+        my ($rows) = irregular_rows(\join q{}, lines_of(\$read->{text}, \%left, {}));
+        push @{$worst}, grep { $_->[1][LIMIT] > 0 } @{$rows || []};
+    }
+    @shown_peers = sort { by_badness($a, $b) } grep { $standing->{$_->[0]} } @{$worst};
+    foreach my $row (@shown_peers) {
+        my ($nid, $fields) = @{$row};
+        my %value;
+        @value{qw(rtr_credits rtr_credits_min tx_credits tx_credits_min queue_bytes)} = @{$fields}[RTR .. QUEUE];
+        my $base = 'peers.' . net_node($fields->[NET]) . '.top.' . nid_node($nid);
+        push @values, map { ["$base.$_", $value{$_}] } @{$METRICS{'peers.NET.top.NID'}};
+    }
+    $values{peers} = \@values;
+    return;
+}
+
+# Each of these returns ([[name, value], ...], what the printers want, lines that could not be read); no values for a text without rows.
+sub stats_values {
+    my ($text) = @_;
+    my @numbers = $text =~ /\A\s*((?:[0-9]{1,20}[ \t]+){10}[0-9]{1,20})[ \t]*(?:\r?\n|\z)/ ? split q{ }, $1 : return (undef, undef, 1);
+    my %total;
+    @total{@{$METRICS{lnet_stats}}} = @numbers;
+    return ([map { ["lnet_stats.$_", $total{$_}] } @{$METRICS{lnet_stats}}], \%total);
+}
+
+sub buffers_values {
+    my ($text) = @_;
+    my ($rows, $bad) = read_rows($text, ['pages count credits min'], sub { $_[0] =~ /\A[0-9]+\z/ }, \&whole_numbers);
+    my @pages = map { $_->[0] } @{$rows || []};
+    my $cpts = @pages / 3;
+    my $order = join q{}, map { $_ == 0 ? 't' : $_ == 1 ? 's' : 'l' } @pages;
+    return (undef, undef, $bad || 1) if !$rows || $order ne ('t' x $cpts) . ('s' x $cpts) . ('l' x $cpts);    # torn: the pools are being built
+    my (@values, @pools);
+    foreach my $pool (@pages ? qw(tiny small large) : ()) {
+        my @of_pool = splice @{$rows}, 0, $cpts;
+        my %value = (count => 0, in_use => 0);
+        foreach my $row (@of_pool) {
+            my (undef, $buffers, $credits, $low) = @{$row};
+            $value{count}  += $buffers;
+            $value{in_use} += $buffers - $credits;
+            $value{credits_worst} = $credits if !defined $value{credits_worst} || $credits < $value{credits_worst};
+            $value{credits_low}   = $low     if !defined $value{credits_low}   || $low < $value{credits_low};
+        }
+        $value{in_use_max} = $value{in_use};
+        push @values, map { ["buffers.$pool.$_", $value{$_}] } @{$METRICS{'buffers.POOL'}};
+        push @pools, {pool => $pool, %value};
+    }
+    return (\@values, \@pools, $bad);
+}
+
+sub whole_numbers {
+    my (@words) = @_;
+    return if grep { !/\A-?[0-9]+\z/ } @words;
+    return [map { 0 + $_ } @words];
+}
+
+sub nis_values {
+    my ($text) = @_;
+    my $make = sub {
+        my ($nid, @words) = @_;
+        my $status = @words > 5 ? shift @words : undef;
+        return if !is_nid($nid) || (defined $status && $status !~ /^(?:up|down)$/) || grep { !/\A-?[0-9]+\z/ } @words;
+        return [$nid, $status, map { 0 + $_ } @words[-3 .. -1]];
+    };
+    my ($rows, $bad) = read_rows($text, ['nid status alive refs peer rtr max tx min', 'nid refs peer max tx min'], \&is_nid, $make);
+    return (undef, undef, $bad) if !$rows;
+    my (@values, @nis, %seen_rows);
+    foreach my $row (@{$rows}) {
+        my ($nid, $status, $limit, $tx, $low) = @{$row};
+        my $cpt = $seen_rows{$nid}++ || 0;
+        next if $limit == 0;    # the loopback NI holds no credits
+        my %value = (tx_credits => $tx, tx_credits_min => $low, tx_credits_max => $limit);
+        $value{up} = $status eq 'up' ? 1 : 0 if defined $status;
+        my $base = 'nis.' . nid_node($nid) . ".cpt$cpt";
+        push @values, map { defined $value{$_} ? ["$base.$_", $value{$_}] : () } @{$METRICS{'nis.NID.CPT'}};
+        push @nis, {nid => $nid, cpt => $cpt, %value};
+    }
+    return (\@values, \@nis, $bad);
+}
+
+sub routes_values {
+    my ($text) = @_;
+    my $routing = $text =~ s/\A[\r\n]*\s*Routing (enabled|disabled|starting|stopping)[ \t\r]*(?:\n|\z)// ? $1 : undef;
+    my ($rows, $bad) = ([], 0);
+    if (!defined $routing || $text =~ /\S/) {
+        my $starts = sub { $_[0] =~ /\A[a-z][a-z0-9]{0,15}\z/ };
+        my $make = sub {
+            my ($net, $hops, @more) = @_;
+            my ($state, $router) = @more[-2, -1];
+            return if !$starts->($net) || !is_nid($router) || $state !~ /^(?:up|down)$/ || grep { !/\A-?[0-9]+\z/ } $hops, @more[0 .. $#more - 2];
+            return [$net, $state];
+        };
+        ($rows, $bad) = read_rows($text, ['net hops priority state router', 'net hops state router'], $starts, $make);
+        return (undef, undef, $bad) if !$rows;
+    }
+    my %value = (count => scalar @{$rows}, down => scalar grep { $_->[1] eq 'down' } @{$rows});
+    $value{routing} = $routing eq 'enabled' ? 1 : 0 if defined $routing;
+    return ([map { defined $value{$_} ? ["routes.$_", $value{$_}] : () } @{$METRICS{routes}}], \%value, $bad);
+}
+
+# Messages and bytes per second between two reads of `stats`. A length that falls is a reset: no rate. A count that falls alone has wrapped.
+my $last_stats;
+
+sub rate_of_messages {
+    my ($time, $total) = @_;
+    %rates = ();
+    my $before = $last_stats;
+    $last_stats = $total ? {%{$total}, time => $time} : undef;
+    return if !$before || !$total || $time <= $before->{time};
+    return if grep { $total->{"${_}_length"} < $before->{"${_}_length"} } qw(send recv route drop);
+    foreach my $kind (qw(send recv route drop)) {
+        my $messages = $total->{"${kind}_count"} - $before->{"${kind}_count"};
+        $messages += 4_294_967_296 if $messages < 0;
+        $rates{"${kind}_count"} = $messages / ($time - $before->{time});
+        $rates{"${kind}_length"} = ($total->{"${kind}_length"} - $before->{"${kind}_length"}) / ($time - $before->{time});
+    }
+    return;
+}
+
+# ---- What is shown ----
+#
+# The summary is one line of node-wide numbers; columns are explained in README.md. A number that is not there is '-' on the terminal, nan in
+# plot files: it is neither zero nor negative.
+
+my @SUMMARY = (    # [name in plot files, name in the line, width, format]
+    [qw(Peers Peers 6 d)], [qw(PeersDown Down 5 d)], [qw(Oversubscribed Over 5 d)], [qw(InUse InUse 7 d)], [qw(TxCreditsWorst TxWst 6 d)],
+    [qw(RtrCreditsWorst RtrWst 6 d)], [qw(QueueKB QueKB 8 d)], [qw(NiCreditsWorst NiWst 6 d)], [qw(BuffersWorst BufWst 6 d)],
+    [qw(Messages Msg/s 8 .0f)], [qw(KB KB/s 9 .0f)], [qw(Drops Drop/s 6 .0f)],
+);
+
+# Values by the names of @SUMMARY; undef where unknown.
+sub summary {
+    my %now = (Messages => undef);
+    foreach my $total (values %nets) {
+        $now{Peers}          += $total->[COUNT];
+        $now{PeersDown}      += $total->[DOWNS];
+        $now{Oversubscribed} += $total->[OVER];
+        $now{InUse}          += $total->[IN_USE];
+        $now{QueueKB}        += int $total->[QUEUES] / 1024;
+        lower(\$now{TxCreditsWorst}, $total->[TX_WORST]);
+        lower(\$now{RtrCreditsWorst}, $total->[RTR_WORST]);
+    }
+    lower(\$now{NiCreditsWorst}, $_->{tx_credits})    foreach @{$facts{nis}     || []};
+    lower(\$now{BuffersWorst},   $_->{credits_worst}) foreach @{$facts{buffers} || []};
+    if (%rates) {
+        $now{Messages} = $rates{send_count} + $rates{recv_count} + $rates{route_count};
+        $now{KB} = ($rates{send_length} + $rates{recv_length} + $rates{route_length}) / 1024;
+        $now{Drops} = $rates{drop_count};
+    }
+    return \%now;
+}
+
+sub lower {
+    my ($lowest, $value) = @_;
+    ${$lowest} = $value if defined $value && (!defined ${$lowest} || $value < ${$lowest});
+    return;
+}
+
+sub cell {
+    my ($width, $format, $value) = @_;
+    return defined $value ? sprintf "%$width$format", $value : sprintf "%${width}s", q{-};
+}
+
+my (%sums, $intervals);
+
+sub main::lnetPrintBrief {
+    my ($type, $line) = @_;
+    my $width = -1;
+    $width += 1 + $_->[2] foreach @SUMMARY;
+    if ($type == 1) {
+        my $title = 'LNet';
+        my $dashes = $width - 2 - length $title;
+        ${$line} .= '<' . ('-' x ($dashes / 2)) . $title . ('-' x ($dashes - int $dashes / 2)) . '>';
+    }
+    elsif ($type == 2) { ${$line} .= join q{ }, map { sprintf "%$_->[2]s", $_->[1] } @SUMMARY }
+    elsif ($type == 3) {
+        my $now = summary();
+        ${$line} .= join q{ }, map { cell($_->[2], $_->[3], $now->{$_->[0]}) } @SUMMARY;
+    }
+    elsif ($type == 4) { %sums = () }
+    elsif ($type == 5) {
+        my $now = summary();
+        foreach my $name (grep { defined $now->{$_} } keys %{$now}) {
+            $sums{$name}[0] += $now->{$name};
+            $sums{$name}[1]++;
+        }
+    }
+    elsif ($type == 6) {    # averages of what was there
+        print join(q{ }, map { cell($_->[2], $_->[3], $sums{$_->[0]} ? $sums{$_->[0]}[0] / $sums{$_->[0]}[1] : undef) } @SUMMARY);
+    }
+    return;
+}
+
+my @NET_COLUMNS = qw(6 5 5 5 7 6 6 6 6 10 10 6 6 6 6 7 8);
+my $NET_TITLE = sprintf '%-10s %6s %5s %5s %5s %7s %6s %6s %6s %6s %10s %10s %6s %6s %6s %6s %7s %8s',
+    qw(Net Peers Down Over OvLow InUse TxWst TxLow RtrWst RtrLow Queue QueMax <0 0-25% 25-50 50-75 75-100 Limit);
+
+sub main::lnetPrintVerbose {
+    my ($print_header, $home, $line) = @_;
+    my $text = q{};
+    if ($option{show} =~ /s/) {
+        $text .= "# LNET SUMMARY: peers by net, bytes, credits; then the NIs', the buffers', the messages'\n#$NET_TITLE\n";
+        foreach my $net (sort keys %nets) {
+            my $total = $nets{$net};
+            $text .= sprintf(' %-10s ', $net) . join(q{ }, map { cell($NET_COLUMNS[$_], 'd', $total->[$_]) } 0 .. $#NET_COLUMNS) . "\n";
+        }
+        my $now = summary();
+        $text .= '#' . join(q{ }, map { sprintf "%$_->[2]s", $_->[1] } @SUMMARY[7 .. $#SUMMARY]) . "\n";
+        $text .= q{ } . join(q{ }, map { cell($_->[2], $_->[3], $now->{$_->[0]}) } @SUMMARY[7 .. $#SUMMARY]) . "\n";
+    }
+    $text .= detail() if $option{show} =~ /d/;
+    ${$line} .= $text;
+    return;
+}
+
+sub detail {
+    my $text = "# LNET DETAIL: the worst peers, every NI and CPT, every pool\n";
+    $text .= sprintf "#%-39s %6s %6s %6s %6s %6s %10s\n", qw(Peer Max Tx TxLow Rtr RtrLow Queue);
+    foreach my $row (@shown_peers) {
+        my $fields = $row->[1];
+        $text .= sprintf " %-39s %6d %6d %6d %6d %6d %10d\n", $row->[0], @{$fields}[LIMIT, TX, TX_LOW, RTR, RTR_LOW, QUEUE];
+    }
+    $text .= sprintf "#%-39s %6s %6s %6s %6s %6s\n", qw(NI Max Tx TxLow CPT State);
+    foreach my $ni (@{$facts{nis} || []}) {
+        my $state = !defined $ni->{up} ? q{-} : $ni->{up} ? 'up' : 'down';
+        $text .= sprintf " %-39s %6d %6d %6d %6d %6s\n", @{$ni}{qw(nid tx_credits_max tx_credits tx_credits_min cpt)}, $state;
+    }
+    $text .= sprintf "#%-39s %6s %6s %6s %6s\n", qw(Pool Count InUse Worst Low);
+    foreach my $pool (@{$facts{buffers} || []}) {
+        $text .= sprintf " %-39s %6d %6d %6d %6d\n", @{$pool}{qw(pool count in_use credits_worst credits_low)};
+    }
+    if (my $routes = $facts{routes}) {
+        my $routing = !defined $routes->{routing} ? 'not told' : $routes->{routing} ? 'enabled' : 'disabled';
+        $text .= "#Routes: $routes->{count}, down: $routes->{down}, routing of this node: $routing\n";
+    }
+    return $text;
+}
+
+my @plot_columns;    # names of the detail columns, fixed when the header is written
+
+sub main::lnetPrintPlot {
+    my ($type, $line) = @_;
+    my $sep = $main::SEP;
+    if ($type == 1) { ${$line} .= join q{}, map { "[LNET]$_->[0]$sep" } @SUMMARY }
+    elsif ($type == 2) {
+        @plot_columns = map { $_->[0] } grep { $_->[0] !~ /[.]top[.]/ } all_values();    # the worst peers come and go
+        ${$line} .= join q{}, map { "[LNET:$_]$sep" } @plot_columns;
+    }
+    elsif ($type == 3) {
+        my $now = summary();
+        ${$line} .= join q{}, map { $sep . (defined $now->{$_->[0]} ? sprintf "%$_->[3]", $now->{$_->[0]} : 'nan') } @SUMMARY;
+    }
+    elsif ($type == 4) {
+        my %now = map { @{$_} } all_values();
+        ${$line} .= join q{}, map { $sep . (defined $now{$_} ? $now{$_} : 'nan') } @plot_columns;
+    }
+    return;
+}
+
+# Every [name, value] of this sample, in the order of the tables.
+sub all_values {
+    return map { @{$values{$_} || []} } qw(peers nis buffers stats routes);
+}
+
+my %UNIT_OF = (queue_bytes => 'bytes', queue_bytes_max => 'bytes', up => 'up', routing => 'yes');
+
+sub main::lnetPrintExport {
+    my ($type, @lists) = @_;
+    my @all = all_values();
+    if ($type eq 'g') {
+        push @all, ['self.errors', $errors], defined $took_ms ? ['self.duration_ms', $took_ms] : ();
+        push @{$lists[0]}, map { $_->[0] } @all;
+        push @{$lists[1]}, map { unit_of($_->[0]) } @all;
+        push @{$lists[2]}, map { $_->[1] } @all;
+        push @{$lists[3]}, map { 'lnet' } @all if $lists[3];    # gexpr: group and title
+        push @{$lists[4]}, map { $_->[0] } @all if $lists[4];
+    }
+    elsif ($type eq 'l') {    # names, values, gauge flags and formats of the summary and of the detail
+        my @detail = grep { $_->[0] =~ /[.]top[.]/ } @all;
+        my @summary = grep { $_->[0] !~ /[.]top[.]/ } @all;
+        foreach my $half (0, 1) {
+            my @half = $half ? @detail : @summary;
+            next if $option{show} !~ ($half ? qr/d/ : qr/s/);
+            push @{$lists[2 * $half]}, map { "lnet.$_->[0]" } @half;
+            push @{$lists[2 * $half + 1]}, map { $_->[1] } @half;
+            push @{$lists[4 + $half]}, map { 1 } @half if $lists[4 + $half];
+            push @{$lists[6 + $half]}, map { '%s' } @half if $lists[6 + $half];    # lexpr's own format is off by one below zero
+        }
+    }
+    return;
+}
+
+sub unit_of {
+    my ($name) = @_;
+    my ($leaf) = $name =~ /([^.]+)\z/;
+    return $UNIT_OF{$leaf} || ($leaf =~ /_length$/ ? 'bytes' : $leaf =~ /credits/ ? 'credits' : 'count');
+}
+
+1;
