@@ -1,4 +1,4 @@
-"""Recordings and archives as `analyze`, `report` and their like read them: one or many, as one."""
+"""Recordings, raw files of collectl and archives as `analyze`, `report` and their like read them: one or many, as one."""
 
 import functools
 import glob
@@ -17,8 +17,9 @@ from lnetstat.errors import LnetstatError, SourceError
 from lnetstat.frames import Frames, load
 from lnetstat.frames.thinning import load_thinned
 from lnetstat.model import Source
-from lnetstat.recording import Recording, is_recording
-from lnetstat.sources import open_source
+from lnetstat.recording import is_recording
+from lnetstat.sources import open_recorded, open_source
+from lnetstat.sources.collectl import Recorded
 from lnetstat.words import iso, printable
 from lnetstat.workers import crew_of
 
@@ -88,10 +89,10 @@ def _chunks(paths: Sequence[str], host: str | None, failed: list[str], workers: 
     chunks, last_ns = [], None
     for path in paths:
         try:
-            if not is_recording(path):
+            recording = open_recorded(path)
+            if recording is None:
                 chunks.append(Chunk((path,), None))
                 continue
-            recording = Recording(path)
             if host and host not in recording.hosts:
                 raise SourceError(f"{path}: no host {host}: it holds {', '.join(recording.hosts) or 'nothing yet'}")
             if not recording.hosts:
@@ -114,7 +115,7 @@ def _chunks(paths: Sequence[str], host: str | None, failed: list[str], workers: 
     return chunks + [Chunk(where, tuple(hosts)) for where, hosts in groups], last_ns
 
 
-def _rows(recording: Recording, host: str) -> float:
+def _rows(recording: Recorded, host: str) -> float:
     """Return about how many rows of `peers` a host has in all, from its first two samples."""
     first = list(itertools.islice(recording.changes(names=("peers",), hosts=(host,)), 2))
     if len(first) < 2 or recording.end_ns is None:
@@ -159,7 +160,7 @@ def _loaded(
 
 def _frames(source: Source, hosts: Sequence[str] | None, begin_ns: int | None, end_ns: int | None, notes: list[str]) -> Frames:
     """Load hosts; one that has too many peers to hold at once, thinned."""
-    if not isinstance(source, Recording) or hosts is None or len(hosts) != 1 or _rows(source, hosts[0]) <= ROWS_AT_ONCE:
+    if not isinstance(source, Recorded) or hosts is None or len(hosts) != 1 or _rows(source, hosts[0]) <= ROWS_AT_ONCE:
         return load(source, tables=TABLES, hosts=hosts, begin_ns=begin_ns, end_ns=end_ns)
     length_ns = (source.end_ns or 0) - (source.begin_ns or 0)
     stretch_ns = max(1, round(length_ns * ROWS_AT_ONCE / _rows(source, hosts[0])))

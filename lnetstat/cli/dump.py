@@ -14,8 +14,8 @@ from lnetstat.cli._text import aligned
 from lnetstat.cli._times import Moment, MomentType, window_ns
 from lnetstat.errors import LnetstatError, ParseError, SinkError, shown
 from lnetstat.model import Parsed, Problem, Snapshot, Source, State, Table
-from lnetstat.recording import Recording
 from lnetstat.sources import open_source
+from lnetstat.sources.collectl import Recorded
 from lnetstat.tables import foreign_tables, instance_of, parse, split, table_named
 from lnetstat.words import iso, printable
 
@@ -41,7 +41,7 @@ def command(
     begin: Moment | None,
     end: Moment | None,
 ) -> int:
-    """PATH is a file, a folder, a tar archive, a recording, or - for stdin."""
+    """PATH is a file, a folder, a tar archive, a recording, raw files of collectl (one or their folder), or - for stdin."""
     report: list[str] = []
     tables = foreign_tables(report)
     for line in report:
@@ -132,7 +132,7 @@ class _Dump:
 def _window(source: Source, begin: Moment | None, end: Moment | None) -> Iterator[Snapshot]:
     """Yield the snapshots of the wanted time; of a recording only its frames are read."""
     begin_ns, end_ns = window_ns(begin, end, getattr(source, "end_ns", None))
-    if isinstance(source, Recording):
+    if isinstance(source, Recorded):
         yield from source.snapshots(begin_ns=begin_ns, end_ns=end_ns)
         return
     for snapshot in source.snapshots():
@@ -162,6 +162,8 @@ class _TextWriter:
         state = "" if snapshot.state is State.OK else f", {snapshot.state.value}"
         if snapshot.errno:
             state += f": {os.strerror(snapshot.errno)}"
+        if "worst" in snapshot.flags:
+            state += ", the worst only"
         click.echo(printable(f"{file.name}: {parsed.layout or 'not read'}, {len(parsed.rows)} rows{state}"))
         click.echo(printable(f"  {snapshot.host} {iso(snapshot.time_ns, 9)}" + "".join(f", {k} {v}" for k, v in parsed.facts.items())))
         if parsed.rows:

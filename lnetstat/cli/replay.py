@@ -13,6 +13,8 @@ from lnetstat.model import Point, Snapshot
 from lnetstat.recording import Recording
 from lnetstat.reduce import Reducer
 from lnetstat.sinks.carbon import CarbonSink, parse_address
+from lnetstat.sources import open_recorded
+from lnetstat.sources.collectl import Recorded
 from lnetstat.sources.replay import NS, ReplaySource, write_tree
 from lnetstat.words import iso
 
@@ -45,7 +47,7 @@ def command(
     if speed is not None and not 0 < speed < float("inf"):
         raise click.BadParameter(f"{speed}: expected a number above 0", param_hint="--speed")
     shift_to_ns = _shift_to_ns(shift_to)
-    recorded = Recording(recording)
+    recorded = open_recorded(recording) or Recording(recording)
     _check_hosts(recorded, hosts)
     begin_ns, end_ns = window_ns(begin, end, recorded.end_ns)
     source = ReplaySource(
@@ -98,14 +100,14 @@ def _shift_to_ns(text: str | None) -> int | None:
     return moment.time_ns
 
 
-def _check_hosts(recording: Recording, hosts: tuple[str, ...]) -> None:
+def _check_hosts(recording: Recorded, hosts: tuple[str, ...]) -> None:
     known = recording.hosts
     for host in hosts:
         if host not in known:
             raise SourceError(f"{recording.folder}: no host {host}: it holds {', '.join(known) or 'nothing yet'}")
 
 
-def _announce_shift(recording: Recording, shift_ns: int) -> None:
+def _announce_shift(recording: Recorded, shift_ns: int) -> None:
     first_ns, last_ns = recording.begin_ns, recording.end_ns
     if shift_ns and first_ns is not None and last_ns is not None:
         begin, end = iso(first_ns + shift_ns), iso(last_ns + shift_ns)

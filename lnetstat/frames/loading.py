@@ -9,7 +9,8 @@ import pandas as pd
 from lnetstat.errors import SourceError
 from lnetstat.frames.columns import INT64_MAX, INT64_MIN, Labels, Values, columns_of
 from lnetstat.model import Sample, Snapshot, Source, State, Table
-from lnetstat.recording import Change, Recording
+from lnetstat.recording import Change
+from lnetstat.sources.collectl import Recorded
 from lnetstat.tables import builtin_tables, samples, table_named
 
 # Tables of one header line and then one row per line, which means the same whatever stands in the other lines.
@@ -46,7 +47,7 @@ def load(
     Errors are the source's (LnetstatError); a text that cannot be parsed is a line in `states`, not an error.
     """
     builder = _Builder(tables)
-    if isinstance(source, Recording):
+    if isinstance(source, Recorded):
         _load_recording(builder, source.changes(begin_ns=begin_ns, end_ns=end_ns, hosts=hosts))
         return builder.finish()
     for snapshot in source.snapshots():

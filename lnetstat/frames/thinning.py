@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from lnetstat.frames.loading import Frames, load
-from lnetstat.recording import Recording
+from lnetstat.sources.collectl import Recorded
 
 KEY = ["nid", "row"]
 MARKS = (("tx_credits", "tx_credits_min"), ("rtr_credits", "rtr_credits_min"))
@@ -27,7 +27,7 @@ class Thinned(NamedTuple):
 
 
 def load_thinned(
-    recording: Recording, host: str, *, tables: Collection[str], begin_ns: int | None, end_ns: int | None, stretch_ns: int
+    recording: Recorded, host: str, *, tables: Collection[str], begin_ns: int | None, end_ns: int | None, stretch_ns: int
 ) -> Thinned:
     """Return what `load` returns for one host, but of `peers` only the rows that matter. `stretch_ns`: how much to read at once."""
     others = load(recording, tables=set(tables) - {"peers"}, begin_ns=begin_ns, end_ns=end_ns, hosts=[host])
@@ -51,7 +51,7 @@ def load_thinned(
     return Thinned(Frames(others.tables | peers, others.facts, every), left_out)
 
 
-def _stretches(recording: Recording, begin_ns: int | None, end_ns: int | None, stretch_ns: int) -> Iterator[tuple[int, int]]:
+def _stretches(recording: Recorded, begin_ns: int | None, end_ns: int | None, stretch_ns: int) -> Iterator[tuple[int, int]]:
     first, last = recording.begin_ns, recording.end_ns
     if first is None or last is None:
         return
@@ -61,7 +61,7 @@ def _stretches(recording: Recording, begin_ns: int | None, end_ns: int | None, s
         yield at, min(at + stretch_ns, end)
 
 
-def _peers(recording: Recording, host: str, window: tuple[int, int]) -> pd.DataFrame | None:
+def _peers(recording: Recorded, host: str, window: tuple[int, int]) -> pd.DataFrame | None:
     return load(recording, tables=["peers"], begin_ns=window[0], end_ns=window[1], hosts=[host]).tables.get("peers")
 
 

@@ -1,16 +1,22 @@
-"""Where snapshots come from: a live node, an archive, a recording, one captured file."""
+"""Where snapshots come from: a live node, an archive, a recording, raw files of collectl, one captured file."""
 
 import os
 import stat
+from typing import TYPE_CHECKING
 
 from lnetstat.errors import SourceError
 from lnetstat.model import Source
 
+if TYPE_CHECKING:
+    from lnetstat.sources.collectl import Recorded
+
 
 def open_source(path: str, *, host: str | None = None) -> Source:
-    """Return the source that a path stands for: recording folder, archive folder, tar file, one captured file, "-" for standard input.
+    """Return the source that a path stands for: recording folder, raw file of collectl or a folder of them, archive
+    folder, tar file, one captured file, "-" for standard input.
 
-    `host` replaces what an archive or a file says about its host; a recording keeps its own. Raises SourceError when nothing can be read.
+    `host` replaces what an archive or a file says about its host; a recording and raw files keep their own.
+    Raises SourceError when nothing can be read.
     """
     from lnetstat.recording import is_segment
 
@@ -24,6 +30,8 @@ def open_source(path: str, *, host: str | None = None) -> Source:
         raise SourceError(f"{path}: a segment of a recording: give its folder: {os.path.dirname(path) or '.'}")
     try:
         mode = os.stat(path).st_mode
+        if recorded := open_recorded(path):
+            return recorded
         if stat.S_ISDIR(mode):
             return _open_folder(path, host)
         if stat.S_ISREG(mode) and is_tar(path):
@@ -36,11 +44,17 @@ def open_source(path: str, *, host: str | None = None) -> Source:
     raise SourceError(f"{path}: neither a file nor a folder: expected a recording, an archive, or a captured file")
 
 
-def _open_folder(path: str, host: str | None) -> Source:
+def open_recorded(path: str) -> "Recorded | None":
+    """Return what can be read by time and host: the recording, or the raw files of collectl; None for anything else."""
     from lnetstat.recording import Recording, is_recording
+    from lnetstat.sources.collectl import CollectlSource, is_collectl
 
     if is_recording(path):
         return Recording(path)
+    return CollectlSource(path) if is_collectl(path) else None
+
+
+def _open_folder(path: str, host: str | None) -> Source:
     if os.path.realpath(path) == "/":
         raise SourceError("/ is this node, not an archive: dump or record it live, without a path")
     return _open_archive(path, host)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lnetstat.errors import SourceError, shown
 from lnetstat.model import Snapshot, State
-from lnetstat.recording import Recording
+from lnetstat.sources.collectl import Recorded
 from lnetstat.tables import table_named
 
 NS = 1_000_000_000
@@ -26,7 +26,7 @@ _SERVICES = ("ost.OSS.", "mds.MDS.", "mdt.MDS.", "mgs.MGS.", "ldlm.services.")
 
 
 class ReplaySource:
-    """The snapshots of a recording with begin_ns <= time_ns < end_ns, of all `hosts` or some.
+    """The snapshots of a recording (or of raw files of collectl) with begin_ns <= time_ns < end_ns, of all `hosts` or some.
 
     `speed`: 1 as it was, 10 ten times as fast, None without pauses. `shift_to_ns` moves every stamp by the same whole number of seconds,
     `shift_ns`, so that sub-second phases stay: a paced replay begins at that time, one without pauses ends at it, so that no stamp lies in
@@ -35,7 +35,7 @@ class ReplaySource:
 
     def __init__(
         self,
-        recording: Recording,
+        recording: Recorded,
         *,
         begin_ns: int | None = None,
         end_ns: int | None = None,
