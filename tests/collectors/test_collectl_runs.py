@@ -155,14 +155,20 @@ def test_negative_credits_are_printed_negative(tmp_path: Path) -> None:
     assert "-77" in printed
 
 
+@pytest.fixture
+def plain_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that is not named after its test: collectl takes an import with the name of an export anywhere in it for a mistake."""
+    return tmp_path_factory.mktemp("plain")
+
+
 def exported(text: str) -> list[tuple[str, int]]:
     """Return (path, value) of the lines that stock graphite says it would send."""
     return [(words[0], int(words[1])) for line in text.splitlines() if len(words := line.split()) == 3 and words[0].startswith("lnet.")]
 
 
-def test_stock_graphite_export_says_the_same_names_and_values(store: Store, tmp_path: Path) -> None:
+def test_stock_graphite_export_says_the_same_names_and_values(store: Store, plain_path: Path) -> None:
     """Whole numbers, one a sample: three samples that stand still, so that no reduction is in the way."""
-    plan, _ = plan_of(tmp_path / "first")
+    plan, _ = plan_of(plain_path / "first")
     run("--import", imports_of(plan), "-i0", "-c0")  # puts the first step in place
     imports = f"{lnet(f'path={plan.tree}')}:{oss(f'path={plan.tree}')}"
     text = run("--import", imports, "-i0.1", "-c2", "--export", "graphite,127.0.0.1,b=lnet.,e=_,d=9")
@@ -173,8 +179,8 @@ def test_stock_graphite_export_says_the_same_names_and_values(store: Store, tmp_
     assert said == sent
 
 
-def test_stock_lexpr_export_keeps_negative_numbers(tmp_path: Path) -> None:
-    plan = Plan(tmp_path)
+def test_stock_lexpr_export_keeps_negative_numbers(plain_path: Path) -> None:
+    plan = Plan(plain_path)
     header = "nid                      refs state  last   max   rtr   min    tx   min queue\n"
     plan.step({"peers": f"{header}10.2.0.21@tcp1  3  up  -1  2  2  -1  -1184  -1284 2097296\n".encode()})
     plan.step({})
