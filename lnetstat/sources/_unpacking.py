@@ -1,5 +1,6 @@
 """The lines of a file that may be compressed, also of one that is still being written, was cut off, or is damaged in the middle."""
 
+import re
 import zlib
 from collections.abc import Iterator
 from typing import BinaryIO
@@ -9,6 +10,8 @@ PLAIN_BYTES = 1 << 18
 PACKED_BYTES = 8192  # given to zlib at a time: what a damaged place costs
 UNPACKED_BYTES = 1 << 20
 LINE_BYTES_MAX = 64 << 20
+HEADER_BYTES = 10
+_HEADER = re.compile(rb"\x1f\x8b\x08[\x00-\x1f].{4}[\x00\x02\x04][\x03\xff]", re.DOTALL)
 _ANY_MEMBER = 31  # zlib's word for: gzip, the largest window
 _ENDED_EARLY = "is still being written, or its writer was killed: what is there is used"
 
@@ -47,40 +50,43 @@ def _blocks(file: BinaryIO, path: str, problems: list[str]) -> Iterator[bytes]:
 
 def _members(file: BinaryIO, path: str, problems: list[str]) -> Iterator[bytes]:
     """Yield what the members of a gzip file hold, one behind the other."""
-    unpacker = zlib.decompressobj(_ANY_MEMBER)
-    data = file.read(PACKED_BYTES)
-    begin = end = 0  # of the member, and of what was given to zlib
-    while data:
-        try:
-            block = unpacker.decompress(data, UNPACKED_BYTES)
-        except zlib.error:
-            at = file.tell() - len(data)
-            problems.append(f"{path}: damaged near byte {at}: what comes before and after is used")
-            yield b""
-            begin = _next_member(file, max(at, begin + 1))
-            unpacker, data = zlib.decompressobj(_ANY_MEMBER), file.read(PACKED_BYTES)
-            continue
-        if block:
-            yield block
+    begin: int | None = 0
+    while begin is not None:
+        file.seek(begin)
+        unpacker = zlib.decompressobj(_ANY_MEMBER)
+        damage = ""
+        while not unpacker.eof and (data := unpacker.unconsumed_tail or file.read(PACKED_BYTES)):
+            try:
+                block = unpacker.decompress(data, UNPACKED_BYTES)
+            except zlib.error:
+                damage = f"{path}: damaged near byte {file.tell() - len(data)}: what stands before it and behind it is used"
+                break
+            if block:
+                yield block
         if unpacker.eof:
-            data = unpacker.unused_data.lstrip(b"\0") or file.read(PACKED_BYTES)
-            begin = end = file.tell() - len(data)
-            unpacker = zlib.decompressobj(_ANY_MEMBER)
-        else:
-            data = unpacker.unconsumed_tail or file.read(PACKED_BYTES)
-            end = file.tell()
-    if end > begin:
-        problems.append(f"{path}: ends in the middle of its gzip stream: it {_ENDED_EARLY}")
+            begin = _behind(file, file.tell() - len(unpacker.unused_data))
+            continue
+        begin = _next_member(file, begin + 1)
+        if not problems:
+            problems.append(damage or f"{path}: ends in the middle of its gzip stream: it {_ENDED_EARLY}")
+        yield b""
 
 
-def _next_member(file: BinaryIO, at: int) -> int:
-    """Set the file to where the next gzip member may begin, at `at` or later, or to its end; return that place."""
+def _behind(file: BinaryIO, at: int) -> int | None:
+    """Return where what follows a member begins, None where nothing but zero bytes does."""
+    file.seek(at)
+    while data := file.read(PLAIN_BYTES):
+        if rest := data.lstrip(b"\0"):
+            return file.tell() - len(rest)
+    return None
+
+
+def _next_member(file: BinaryIO, at: int) -> int | None:
+    """Return where the next member begins, at `at` or later: what looks like its header is none by chance; None where there is none."""
     file.seek(at)
     before = b""
     while data := file.read(PLAIN_BYTES):
-        found = (before + data).find(GZIP)
-        if found >= 0:
-            return file.seek(at - len(before) + found)
-        at += len(data)
-        before = data[1 - len(GZIP) :]
-    return file.tell()
+        if found := _HEADER.search(before + data):
+            return file.tell() - len(data) - len(before) + found.start()
+        before = (before + data)[1 - HEADER_BYTES :]
+    return None

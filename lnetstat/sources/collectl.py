@@ -293,22 +293,28 @@ class _Reader:
             "",
         )
         if words == "peers":
-            yield from self._by_net(snapshot)
+            snapshot, by_net = self._peers(snapshot, line)
+            yield from by_net
         if self._wanted.holds(words, time_ns):
             yield self._change(snapshot, line[found.end() :])
         else:
             self._texts.pop(words, None)
 
-    def _by_net(self, peers: Snapshot) -> Iterator[Change]:
-        """Yield the sums of all peers that stand before a record of the worst ones."""
+    def _peers(self, peers: Snapshot, line: bytes) -> tuple[Snapshot, list[Change]]:
+        """Return what a record of `peers` is, and the sums of all peers where it holds only the worst; all of few peers are no choice."""
         nets, self._nets = self._nets, []
         self.scans += 1
         if "worst" not in peers.flags:
-            return
+            return peers, []
+        rows = line.count(b"\\n") - 1
+        if nets and rows == sum(int(words[1]) for net in nets if len(words := net.split()) > 1 and words[1].isdigit()):
+            return peers._replace(flags=peers.flags - {"worst"}), []
         self.worst_only += 1
-        if nets and self._wanted.holds(BY_NET, peers.time_ns):
-            lines = [BY_NET_HEADER, *(line + b"\n" for line in nets)]
-            yield Change(peers._replace(name=BY_NET, flags=frozenset(), text=""), lines, None)
+        self._most_worst = max(self._most_worst, rows)
+        if not nets or not self._wanted.holds(BY_NET, peers.time_ns):
+            return peers, []
+        lines = [BY_NET_HEADER, *(net + b"\n" for net in nets)]
+        return peers, [Change(peers._replace(name=BY_NET, flags=peers.flags - {"worst"}), lines, None)]
 
     def _cpu_change(self) -> Iterator[Change]:
         lines, self._cpu = self._cpu, []
@@ -325,8 +331,6 @@ class _Reader:
             return Change(snapshot, known[1], [])
         lines = _lines(text)
         self._texts[snapshot.name] = text, lines
-        if "worst" in snapshot.flags:
-            self._most_worst = max(self._most_worst, len(lines) - 1)
         if known is None or len(known[1]) != len(lines):
             return Change(snapshot, lines, None)
         return Change(snapshot, lines, [at for at, (old, new) in enumerate(zip(known[1], lines, strict=True)) if old != new])
