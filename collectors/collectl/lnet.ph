@@ -12,6 +12,7 @@ use warnings;
 use English qw(-no_match_vars);
 use Errno ();
 use Fcntl ();
+use List::Util ();
 use Time::HiRes ();
 
 # graphite.ph stamps with time(), which reads a clock that may be a tick late: on a whole second that is the second before. What is loaded
@@ -456,17 +457,14 @@ sub write_reset {
     return $done;
 }
 
-# ---- peers: tens of thousands of lines, of which most say the same behind their NID ----
+# ---- peers: tens of thousands of lines, of which few change from one scan to the next ----
 #
-# Equal line tails (from the @ on) are counted, and each different one is taken apart once. tests/collectors/test_conformance.py holds it
-# against lnetstat/reduce/peers.py.
+# Only lines that differ from the scan before are taken apart; equal line tails (from the @ on) are counted and parsed once.
+# tests/collectors/test_conformance.py holds it against lnetstat/reduce/peers.py.
 
 my $PEERS_HEADER = sprintf "%-24s %4s %5s %5s %5s %5s %5s %5s %5s %s\n", qw(nid refs state last max rtr min tx min queue);
-my $TAILS_KEPT = 5_000;    # parsed tails kept from scan to scan: 2 MB
-my (%count, %first, %tails);    # by tail: how many lines, where the first one's tail stands, its fields
-
-# The fields of a parsed tail.
-use constant {NET => 0, DOWN => 1, LIMIT => 2, RTR => 3, RTR_LOW => 4, TX => 5, TX_LOW => 6, QUEUE => 7};
+my $TAIL         = qr/([a-z][a-z0-9]*)[ ]+-?[0-9]+[ ]+(up|down|NA|~rtr)[ ]+-?[0-9]+((?:[ ]+-?[0-9]+){6})[ ]*/;
+my $BLOCK_BYTES  = 4_096;
 
 # One record for each read(2): read() on a buffered handle loops in C, and asks for 8 KiB each time.
 sub take_peers {
@@ -479,22 +477,6 @@ sub take_peers {
     return $text;
 }
 
-# Count the tails of a text with the regular header of Lustre 2.1 and later; false for any other text.
-sub count_tails {
-    my ($text) = @_;
-    (%count, %first) = ();
-    return if substr(${$text}, 0, length $PEERS_HEADER) ne $PEERS_HEADER || substr(${$text}, -1) ne "\n";
-    return if ${$text} =~ tr/0-9A-Za-z.:_@~ \n-//c || index(${$text}, "\n ") >= 0;
-    my ($at, $end, $lines) = (0, length($PEERS_HEADER) - 1, 1);
-    while (($at = index ${$text}, q{@}, $end) >= 0) {
-        $end = index ${$text}, "\n", $at;
-        my $tail = substr ${$text}, $at, $end - $at + 1;
-        $first{$tail} = $at if !$count{$tail}++;
-        $lines++;
-    }
-    return $lines == (${$text} =~ tr/\n//);
-}
-
 # The aggregates of a net, in the order of its record. `in_use_max` of a sample is its in_use.
 my @AGGREGATES = ((grep { $_ ne 'in_use_max' } @{$METRICS{'peers.NET'}}), @{$METRICS{'peers.NET.hist.tx_share'}}, 'limit');
 use constant {
@@ -502,49 +484,119 @@ use constant {
     QUEUES => 9, QUEUE_MAX => 10, BUCKETS => 11, LIMITS => 16,
 };
 
-# What a text says: ({net => [aggregates]}, [rows of the worst peers]); a row is [NID, fields of its tail].
-# Nothing for a text that is not the regular one of Lustre 2.1 and later: irregular_peers() reads that.
-sub regular_peers {
-    my ($text) = @_;
-    return if !count_tails($text);
-    %tails = () if keys %tails > $TAILS_KEPT;
-    my (%nets, @holders);
-    while (my ($tail, $peers) = each %count) {
-        my $fields = $tails{$tail} ||= tail_fields($tail) || return;
-        add_peers($nets{$fields->[NET]} ||= no_peers(), $fields, $peers);
-        push @holders, $tail if $fields->[LIMIT] > 0;
+# The fields of a tail. A row is [NID, fields].
+use constant {NET => 0, DOWN => 1, LIMIT => 2, RTR => 3, RTR_LOW => 4, TX => 5, TX_LOW => 6, QUEUE => 7};
+
+# One text after another: the latest, the sums of each net, and {tx}{mark}{tail} => how many peers, which is the order of the worst.
+sub new_scan { return {text => q{}, nets => {}, order => {}} }
+
+# Take the next text; false for one that is not the regular text of Lustre 2.1 and later, which irregular_rows() reads.
+sub take_scan {
+    my ($scan, $text) = @_;
+    return 1 if take_changes($scan, $text);
+    %{$scan} = %{new_scan()};
+    my $begin = length $PEERS_HEADER;
+    return if substr(${$text}, 0, $begin) ne $PEERS_HEADER || substr(${$text}, -1) ne "\n" || !are_rows(substr ${$text}, $begin);
+    my ($at, $end, %count) = (0, $begin - 1);
+    while (($at = index ${$text}, q{@}, $end) >= 0) {
+        $end = index ${$text}, "\n", $at;
+        $count{substr ${$text}, $at, $end - $at}++;
     }
-    return (\%nets, worst_of_tails($text, \@holders));
+    while (my ($tail, $peers) = each %count) {
+        add_peers($scan, $tail, $peers) or return;
+    }
+    $scan->{text}  = ${$text};
+    return 1;
 }
 
-sub tail_fields {
+# Whether these lines each begin with a NID and a blank, as far as its characters tell.
+sub are_rows {
+    my ($lines) = @_;
+    return $lines !~ tr/0-9A-Za-z.:_@~ \n-//c && $lines !~ /^(?![^@ \n]{1,70}\@[^@ \n]{1,20} [^@\n]*$)/m;
+}
+
+# Take only what differs from the text before, line by line; false where peers have come or gone.
+sub take_changes {
+    my ($scan, $text) = @_;
+    my $old = \$scan->{text};
+    return if ${$old} eq q{} || substr(${$text}, -1) ne "\n";
+    my ($old_at, $at, $old_end, $end, %change) = (0, 0, length ${$old}, length ${$text});
+    while ($old_at < $old_end && $at < $end) {
+        my $block = substr ${$text}, $at, $BLOCK_BYTES;
+        my $old_block = substr ${$old}, $old_at, $BLOCK_BYTES;
+        if ($block eq $old_block) {
+            $at     += length $block;
+            $old_at += length $block;
+            next;
+        }
+        ($block ^ $old_block) =~ /[^\0]/g;
+        my $same = $LAST_MATCH_START[0];
+        my $old_line = 1 + rindex ${$old}, "\n", $old_at + $same - 1;
+        my $line = 1 + rindex ${$text}, "\n", $at + $same - 1;
+        my ($old_tail, $tail) = (index(${$old}, q{@}, $old_line), index ${$text}, q{@}, $line);
+        return if $old_tail < 0 || $tail < 0 || $line == 0 || substr(${$old}, $old_line, $old_tail - $old_line) ne substr ${$text}, $line, $tail - $line;
+        ($old_at, $at) = (1 + index(${$old}, "\n", $old_tail), 1 + index ${$text}, "\n", $tail);
+        $change{substr ${$old}, $old_tail, $old_at - 1 - $old_tail}--;
+        $change{substr ${$text}, $tail, $at - 1 - $tail}++;
+    }
+    return if $old_at != $old_end || $at != $end;
+    while (my ($tail, $peers) = each %change) {
+        next if !$peers;
+        add_peers($scan, $tail, $peers) or return;
+    }
+    $scan->{text} = ${$text};
+    return 1;
+}
+
+sub fields_of {
     my ($tail) = @_;
-    my ($net, $state, $numbers) = $tail =~ /\A\@([a-z][a-z0-9]*) +-?[0-9]+ +(up|down|NA|~rtr) +-?[0-9]+((?: +-?[0-9]+){6}) *\n\z/ or return;
+    my ($net, $state, $numbers) = $tail =~ /\A\@$TAIL\z/o or return;
     return [$net, $state eq 'down' ? 1 : 0, map { 0 + $_ } split q{ }, $numbers];
 }
 
-sub no_peers { return [(0) x 5, (undef) x 4, (0) x 8] }
-
-# Add so many peers that say the same. Rows of routed NIDs (limit 0) hold no credits and count in `count` only.
+# Add so many peers whose lines say the same, or take them away; false for a tail that is none. Rows of routed NIDs (limit 0) hold no
+# credits and count in `count` only.
 sub add_peers {
-    my ($total, $fields, $peers) = @_;
-    my (undef, $down, $limit, $rtr, $rtr_low, $tx, $tx_low, $queue) = @{$fields};
-    $total->[COUNT] += $peers;
-    return if $limit <= 0;
-    $total->[DOWNS]    += $peers if $down;
-    $total->[OVER]     += $peers if $tx < 0;
-    $total->[OVER_LOW] += $peers if $tx_low < 0;
-    $total->[IN_USE]   += $peers * ($limit - $tx);
-    $total->[TX_WORST]   = $tx      if !defined $total->[TX_WORST]   || $tx < $total->[TX_WORST];
-    $total->[TX_LOWEST]  = $tx_low  if !defined $total->[TX_LOWEST]  || $tx_low < $total->[TX_LOWEST];
-    $total->[RTR_WORST]  = $rtr     if !defined $total->[RTR_WORST]  || $rtr < $total->[RTR_WORST];
-    $total->[RTR_LOWEST] = $rtr_low if !defined $total->[RTR_LOWEST] || $rtr_low < $total->[RTR_LOWEST];
-    $total->[QUEUES] += $peers * $queue;
-    $total->[QUEUE_MAX] = $queue if $queue > $total->[QUEUE_MAX];
+    my ($scan, $tail, $peers) = @_;
+    my $fields = ref $tail ? $tail : fields_of($tail) || return;
+    my ($net, $down, $limit, $rtr, $rtr_low, $tx, $tx_low, $queue) = @{$fields};
+    my $total = $scan->{nets}{$net} ||= {sums => [(0) x @AGGREGATES], tx => {}, tx_low => {}, rtr => {}, rtr_low => {}, queue => {}};
+    my $sums = $total->{sums};
+    $sums->[COUNT] += $peers;
+    return 1 if $limit <= 0;
+    $sums->[DOWNS]    += $peers if $down;
+    $sums->[OVER]     += $peers if $tx < 0;
+    $sums->[OVER_LOW] += $peers if $tx_low < 0;
+    $sums->[IN_USE]   += $peers * ($limit - $tx);
+    $sums->[QUEUES]   += $peers * $queue;
+    $sums->[LIMITS]   += $peers * $limit;
     my $quarter = $tx < 0 ? 0 : 1 + int 4 * $tx / $limit;
-    $total->[BUCKETS + ($quarter > 4 ? 4 : $quarter)] += $peers;
-    $total->[LIMITS] += $peers * $limit;
-    return;
+    $sums->[BUCKETS + ($quarter > 4 ? 4 : $quarter)] += $peers;
+    delete $total->{tx}{$tx}           if !($total->{tx}{$tx} += $peers);
+    delete $total->{tx_low}{$tx_low}   if !($total->{tx_low}{$tx_low} += $peers);
+    delete $total->{rtr}{$rtr}         if !($total->{rtr}{$rtr} += $peers);
+    delete $total->{rtr_low}{$rtr_low} if !($total->{rtr_low}{$rtr_low} += $peers);
+    delete $total->{queue}{$queue}     if !($total->{queue}{$queue} += $peers);
+    my $with_mark = $scan->{order}{$tx}{$tx_low} ||= {};
+    return 1 if $with_mark->{$tail} += $peers;
+    delete $with_mark->{$tail};
+    delete $scan->{order}{$tx}{$tx_low} if !%{$with_mark};
+    delete $scan->{order}{$tx} if !%{$scan->{order}{$tx}};
+    return 1;
+}
+
+# {net => [aggregates]}; undef where no peer of the net holds credits.
+sub nets_of {
+    my ($scan) = @_;
+    my %nets;
+    while (my ($net, $total) = each %{$scan->{nets}}) {
+        next if !$total->{sums}[COUNT];
+        my @sums = @{$total->{sums}};
+        @sums[TX_WORST, TX_LOWEST, RTR_WORST, RTR_LOWEST] = map { List::Util::min(keys %{$total->{$_}}) } qw(tx tx_low rtr rtr_low);
+        $sums[QUEUE_MAX] = List::Util::max(0, keys %{$total->{queue}});
+        $nets{$net} = \@sums;
+    }
+    return \%nets;
 }
 
 sub by_badness {
@@ -561,48 +613,40 @@ sub worst_of {
     return \@sorted;
 }
 
-# The same out of a counted text. Most tails cannot be among the worst: their tx, then their mark says so, and only the rest is sorted.
-sub worst_of_tails {
-    my ($text, $holders) = @_;
-    my ($tx, $worse) = bound_of($holders, TX, $option{top});
-    my ($low) = bound_of([grep { $tails{$_}[TX] == $tx } @{$holders}], TX_LOW, $option{top} - $worse);
-    my @rows;
-    foreach my $tail (grep { $tails{$_}[TX] < $tx || ($tails{$_}[TX] == $tx && $tails{$_}[TX_LOW] <= $low) } @{$holders}) {
-        push @rows, map { [$_, $tails{$tail}] } lowest_nids($text, $tail, $option{top});
+# The same out of a scan: only the lines of the lowest values are looked for.
+sub worst_of_scan {
+    my ($scan) = @_;
+    my ($left, @rows) = ($option{top});
+    foreach my $tx (sort { $a <=> $b } keys %{$scan->{order}}) {
+        my $by_mark = $scan->{order}{$tx};
+        foreach my $mark (sort { $a <=> $b } keys %{$by_mark}) {
+            while (my ($tail, $peers) = each %{$by_mark->{$mark}}) {
+                my $fields = fields_of($tail);
+                push @rows, map { [$_, $fields] } lowest_nids(\$scan->{text}, $tail);
+                $left -= $peers;
+            }
+            return worst_of(\@rows) if $left <= 0;
+        }
     }
     return worst_of(\@rows);
 }
 
-# (the lowest value of a field that so many peers do not exceed, how many are below it).
-sub bound_of {
-    my ($holders, $field, $wanted) = @_;
-    my %peers;
-    $peers{$tails{$_}[$field]} += $count{$_} foreach @{$holders};
-    my ($bound, $below, $sum) = (0, 0, 0);
-    foreach my $value (sort { $a <=> $b } keys %peers) {
-        ($bound, $below) = ($value, $sum);
-        $sum += $peers{$value};
-        last if $sum >= $wanted;
-    }
-    return ($bound, $below);
-}
-
 # The first NIDs, in order, of the lines that end in this tail.
 sub lowest_nids {
-    my ($text, $tail, $wanted) = @_;
-    my ($at, @nids) = $first{$tail};
-    foreach (1 .. $count{$tail}) {
-        my $tail_at = index ${$text}, $tail, $at;
-        my $line_at = 1 + rindex ${$text}, "\n", $tail_at;
-        my ($net) = $tail =~ /^(\S+)/;
-        push @nids, substr(${$text}, $line_at, $tail_at - $line_at) . $net;
-        $at = $tail_at + length $tail;
-        next if @nids < 8 * $wanted;
+    my ($text, $tail) = @_;
+    my ($net) = $tail =~ /^(\S+)/;
+    my ($at, @nids) = (0);
+    while (($at = index ${$text}, "$tail\n", $at) >= 0) {
+        my $line_at = 1 + rindex ${$text}, "\n", $at;
+        push @nids, substr(${$text}, $line_at, $at - $line_at) . $net;
+        $at += length $tail;
+        next if @nids < 8 * $option{top};
         @nids = sort @nids;
-        splice @nids, $wanted;
+        splice @nids, $option{top};
     }
     @nids = sort @nids;
-    return @nids > $wanted ? @nids[0 .. $wanted - 1] : @nids;
+    splice @nids, $option{top} if @nids > $option{top};
+    return @nids;
 }
 
 # The rows of any other text of `peers`, and how many lines could not be read: 1.8's nine columns, no header, wrapped or damaged lines.
@@ -672,7 +716,7 @@ sub width_of {
 
 my ($STAY_S, $NEW_PER_DAY_MAX, $DAY_S) = (60, 200, 86_400);
 
-sub new_top { return {last_s => {}, day => -1, seen => {}} }
+sub new_top { return {last_s => {}, day => -1, seen => {}, turn => 0} }
 
 # Take the NIDs of the worst peers at a time, worst first; return {NID => 1} of those that stand.
 sub update_top {
@@ -683,17 +727,16 @@ sub update_top {
         $top->{day}  = $day;
         $top->{seen} = {map { $_ => 1 } keys %{$last_s}};
     }
-    my $turn = 0;
     foreach my $nid (@nids) {
         next if !$top->{seen}{$nid} && keys %{$top->{seen}} >= $NEW_PER_DAY_MAX;
         $top->{seen}{$nid} = 1;
-        $last_s->{$nid} = [$time_s, $turn++];
+        $last_s->{$nid} = [$time_s, $top->{turn}++];
     }
     foreach my $nid (keys %{$last_s}) {
         my $age_s = $time_s - $last_s->{$nid}[0];
         delete $last_s->{$nid} if $age_s > $STAY_S || $age_s < 0;
     }
-    my @oldest = sort { $last_s->{$a}[0] <=> $last_s->{$b}[0] || $last_s->{$a}[1] <=> $last_s->{$b}[1] } keys %{$last_s};
+    my @oldest = sort { $last_s->{$a}[1] <=> $last_s->{$b}[1] } keys %{$last_s};
     splice @oldest, -2 * $option{top} if @oldest > 2 * $option{top} || (@oldest = ());
     delete @{$last_s}{@oldest};
     return {map { $_ => 1 } keys %{$last_s}};
@@ -701,19 +744,19 @@ sub update_top {
 
 # ---- peers into records ----
 
-my $recorded_top = new_top();
+my $recorded_scan = new_scan();
+my $recorded_top  = new_top();
 my %line_at;    # NID => where its line began in the scan before: it has not moved far
 
-# What a text of `peers` says: (nets, worst rows, bad lines, whether it is the regular text).
+# What a text of `peers` says: (nets, worst rows, bad lines, all rows of an irregular text). `$scan`: what was before it.
 sub survey {
-    my ($text) = @_;
-    my ($nets, $worst) = regular_peers($text);
-    return ($nets, $worst, 0, 1) if $nets;
+    my ($scan, $text) = @_;
+    return (nets_of($scan), worst_of_scan($scan), 0) if take_scan($scan, $text);
     my ($rows, $bad) = irregular_rows($text);
-    return (undef, [], $bad) if !$rows;
-    my %sums;
-    add_peers($sums{$_->[1][NET]} ||= no_peers(), $_->[1], 1) foreach @{$rows};
-    return (\%sums, worst_of($rows), $bad);
+    return (undef, [], $bad, []) if !$rows;
+    my $sums = new_scan();
+    add_peers($sums, $_->[1], 1) foreach @{$rows};
+    return (nets_of($sums), worst_of($rows), $bad, $rows);
 }
 
 sub record_peers {
@@ -722,13 +765,13 @@ sub record_peers {
         record_read($KEY, 'peers', $read);
         return;
     }
-    my ($nets, $worst, undef, $is_regular) = survey(\$read->{text});
+    my ($nets, $worst, undef, $irregular) = survey($recorded_scan, \$read->{text});
     foreach my $net (sort keys %{$nets || {}}) {
         main::record(2, "$KEY:$net " . join(q{ }, map { defined $_ ? $_ : q{-} } @{$nets->{$net}}) . "\n");
     }
     my $keep = update_top($recorded_top, int $read->{time}, map { $_->[0] } @{$worst});
     my $is_whole = $option{rows} && $scans++ % $option{rows} == 0;
-    if ($is_whole || !$is_regular) {
+    if ($is_whole || $irregular) {
         record_read($KEY, 'peers', $read);
         return;
     }
@@ -756,6 +799,7 @@ sub lines_of {
 # ---- From records to values: live and played back alike ----
 
 my (%values, %parsed, %errors_of, %nets, %rates, $took_ms);
+my $shown_scan = new_scan();
 my $shown_top = new_top();
 my $errors    = 0;
 my @shown_peers;    # rows [NID, fields] that stand in the top list
@@ -805,7 +849,7 @@ sub main::lnetAnalyze {
 
 sub peers_values {
     my ($read) = @_;
-    my ($all, $worst, $bad) = survey(\$read->{text});
+    my ($all, $worst, $bad, $rows) = survey($shown_scan, \$read->{text});
     $errors += $bad;
     return if !$all;
     my @values;
@@ -820,10 +864,8 @@ sub peers_values {
     my %is_worst = map { $_->[0] => 1 } @{$worst};
     my $standing = update_top($shown_top, int $read->{time}, map { $_->[0] } @{$worst});
     my %left = map { $_ => 1 } grep { !$is_worst{$_} } keys %{$standing};
-    if (%left) {
-        my ($rows) = irregular_rows(\join q{}, lines_of(\$read->{text}, \%left, {}));
-        push @{$worst}, grep { $_->[1][LIMIT] > 0 } @{$rows || []};
-    }
+    ($rows) = irregular_rows(\join q{}, lines_of(\$read->{text}, \%left, {})) if %left && !$rows;
+    push @{$worst}, grep { $left{$_->[0]} && $_->[1][LIMIT] > 0 } @{$rows || []};
     @shown_peers = sort { by_badness($a, $b) } grep { $standing->{$_->[0]} } @{$worst};
     foreach my $row (@shown_peers) {
         my ($nid, $fields) = @{$row};
