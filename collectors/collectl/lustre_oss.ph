@@ -535,7 +535,7 @@ sub mean_of {
     my ($entries, @counters) = @_;
     return $NONE if grep { !$_->{delta} } @{$entries};
     my ($events, $sum) = (0, 0);
-    foreach my $delta (map { my $all = $_->{delta}; grep { $_ } @{$all}{@counters} } @{$entries}) {
+    foreach my $delta (map { my $all = $_->{delta}; grep { $_ } map { $all->{$_} } @counters } @{$entries}) {
         $events += $delta->[0];
         $sum    += $delta->[1];
     }
