@@ -102,29 +102,34 @@ class Store(Carbon):
     def address(self) -> str:
         return f"127.0.0.1:{self.port}"
 
-    def points(self, host: str, prefix: str = "lnet", families: Sequence[str] = FAMILIES) -> Points:
-        """Return what is on disk for a host: (path below PREFIX.HOST, second) -> value."""
+    def points(self, host: str, prefix: str = "lnet", families: Sequence[str] = FAMILIES, begin_s: int | None = None) -> Points:
+        """Return what is on disk for a host since `begin_s`, by default an hour: (path below PREFIX.HOST, second) -> value."""
         base = self.folder / "storage" / "whisper" / prefix.replace(".", "/") / host
+        begin_s = int(time.time()) - 3600 if begin_s is None else begin_s
         found: Points = {}
-        for file in sorted(base.rglob("*.wsp")):
-            path = str(file.relative_to(base).with_suffix("")).replace("/", ".")
-            if path.partition(".")[0] in families:
-                (begin_s, end_s, step_s), values = whisper.fetch(str(file), int(time.time()) - 5 * 3600)
+        for family in families:
+            for file in (base / family).rglob("*.wsp"):
+                path = str(file.relative_to(base).with_suffix("")).replace("/", ".")
+                (first_s, end_s, step_s), values = whisper.fetch(str(file), begin_s - 1)
                 assert step_s == 1
-                seconds = zip(range(begin_s, end_s), values, strict=True)
+                seconds = zip(range(first_s, end_s), values, strict=True)
                 found.update({(path, second): value for second, value in seconds if value is not None})
         return found
 
-    def settled(self, host: str, count: int, prefix: str = "lnet", families: Sequence[str] = FAMILIES) -> Points:
-        """Return a host's points once at least `count` are there and carbon has written everything that it has taken."""
+    def settled(
+        self, host: str, count: int, prefix: str = "lnet", families: Sequence[str] = FAMILIES, begin_s: int | None = None
+    ) -> Points:
+        """Return a host's points once carbon has written all that it has taken and at least `count` are there."""
         deadline_s = time.monotonic() + SETTLED_S
-        while len(self.points(host, prefix, families)) < count and time.monotonic() < deadline_s:
-            time.sleep(0.2)
-        for _ in range(2):  # its writer empties the whole cache in one round: after two further rounds nothing of before is left in it
-            self._wait_for_a_round(deadline_s)
-        return self.points(host, prefix, families)
+        while True:
+            for _ in range(2):  # its writer empties the whole cache in one round: after two rounds nothing of before is left in it
+                self._wait_for_a_round()
+            found = self.points(host, prefix, families, begin_s)
+            if len(found) >= count or time.monotonic() > deadline_s:
+                return found
 
-    def _wait_for_a_round(self, deadline_s: float) -> None:
+    def _wait_for_a_round(self) -> None:
+        deadline_s = time.monotonic() + SETTLED_S
         stamp = time.time_ns()
         second = stamp // NS
         name = f"test.round.r{stamp}"
@@ -233,7 +238,7 @@ def difference(found: Points, wanted: Points) -> str:
     return "\n".join([counts, *lines]) if lines else ""
 
 
-def shifted_to_now(first_ns: int, last_ns: int) -> int:
+def shifted_to_now(last_ns: int) -> int:
     """Return by how much to move stamps, in whole seconds, so that the last lies a minute ago: carbon files a point by its age."""
     return ((time.time_ns() - 60 * NS - last_ns) // NS) * NS
 

@@ -47,7 +47,7 @@ def plan_of(folder: Path) -> tuple[Plan, int]:
     begin_ns, end_ns = source.begin_ns, source.begin_ns + TICKS // 10 * NS
     plan = Plan(folder)
     # where it begins and ends does not move from run to run of one test session: their outputs are compared
-    shift_ns = plan_of.__dict__.setdefault("shift_ns", shifted_to_now(begin_ns, end_ns))
+    shift_ns = plan_of.__dict__.setdefault("shift_ns", shifted_to_now(end_ns))
     samples = planned(plan, ticks_of(source.snapshots(begin_ns=begin_ns, end_ns=end_ns, hosts=[host])), shift_ns)
     return plan, len(samples)
 
