@@ -385,7 +385,7 @@ sub modules_values {
 # Names and values of this module's own, with what the others told of themselves.
 sub own_values {
     my ($time) = @_;
-    $LATE++ if defined $BEFORE && $time - $BEFORE > 1.5 * $main::interval;
+    $LATE++ if defined $BEFORE && $main::interval > 0 && $time - $BEFORE > 1.5 * $main::interval;
     $BEFORE = $time;
     my %self = (%ADDED, late => $LATE, series => $OTHERS > $COUNT ? $OTHERS : $COUNT, lost => $LOST, rss_bytes => rss_bytes());
     @self{qw(spooled sent resent)} = counts();
@@ -474,8 +474,7 @@ sub lines_of {
     no warnings 'uninitialized';
     my $all = join "\n", q{}, @{$values}, q{};
     my $odd = $all =~ tr/-0-9\n//c || index($all, "\n\n") >= 0 || index($all, "-\n") >= 0;
-    my @numbers = $odd ? map { number($_) || (defined number($_) ? 0 : undef) } @{$values} : ();
-    $values = \@numbers if $odd;
+    $values = [map { scalar number($_) } @{$values}] if $odd;
     my $end  = " $second\n";
     my $text = q{};
     my $at   = 0;
@@ -1041,6 +1040,7 @@ sub main::lnetcarbon {
 END {
     if ($OWNER == $PID) {
         my $status = $CHILD_ERROR;
+        Time::HiRes::alarm(0);    # collectl's timer: there is no next sample, and perl's end has no handler for it
         finish();
         $CHILD_ERROR ||= $status;
     }

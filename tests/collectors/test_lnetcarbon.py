@@ -1,0 +1,232 @@
+"""lnetcarbon.ph through a real collectl: what arrives, at which second, and what happens while nobody takes it.
+
+numbers.ph exports what a plan says; with `interval=1` and -i0 a plan of minutes passes at once, each sample with the time of the plan.
+"""
+
+import os
+import signal
+import socket
+import stat
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.collectors.conftest import Store, command, export, raw_text, run, samples_of
+
+NUMBERS = Path(__file__).with_name("numbers.ph")
+BEGIN_S = 1_795_171_950
+PATIENCE_S = 60
+HUNG_S = 100_000
+
+
+class Listener:
+    """Somebody who takes Carbon's lines: at once, `bytes_a_read` at a time, or never (`bytes_a_read` 0)."""
+
+    def __init__(self, port: int = 0, host: str = "127.0.0.1", bytes_a_read: int = 1 << 20) -> None:
+        self.lines: list[str] = []
+        self.connections = 0
+        self._changed = threading.Condition()
+        self._bytes_a_read = bytes_a_read
+        self._open: list[socket.socket] = []
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._server = socket.socket(family, socket.SOCK_STREAM)
+        self._server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if bytes_a_read < 1 << 20:
+            self._server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        self._server.bind((host, port))
+        self._server.listen(8)
+        self.port: int = self._server.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                line = self._server.accept()[0]
+            except OSError:
+                return
+            with self._changed:
+                self.connections += 1
+                self._open.append(line)
+                self._changed.notify_all()
+            if self._bytes_a_read:
+                threading.Thread(target=self._read, args=(line,), daemon=True).start()
+
+    def _read(self, line: socket.socket) -> None:
+        rest = b""
+        while True:
+            try:
+                data = line.recv(self._bytes_a_read)
+            except OSError:
+                return
+            if not data:
+                line.close()
+                return
+            *whole, rest = (rest + data).split(b"\n")
+            with self._changed:
+                self.lines += [text.decode() for text in whole]
+                self._changed.notify_all()
+
+    def wait(self, seen: Callable[["Listener"], bool]) -> None:
+        with self._changed:
+            assert self._changed.wait_for(lambda: seen(self), PATIENCE_S), f"{self.connections} connections, {len(self.lines)} lines"
+
+    def close(self) -> None:
+        self._server.close()
+        for line in self._open:
+            line.close()
+
+
+@pytest.fixture
+def listener() -> Iterator[Listener]:
+    made = Listener()
+    yield made
+    made.close()
+
+
+def free_port() -> int:
+    with socket.socket() as line:
+        line.bind(("127.0.0.1", 0))
+        port: int = line.getsockname()[1]
+        return port
+
+
+def plan(folder: Path, steps: Sequence[Sequence[str]], times: Sequence[float] = (), begin_s: int = BEGIN_S) -> Path:
+    """Write a plan: the baseline, then the steps, a second apart from `begin_s` on or at `times` after it."""
+    lines = [f"at {begin_s - 1}.001"]
+    for at, step in enumerate(steps):
+        lines += [f"at {begin_s + (times[at] if times else at) + 0.001:.3f}", *step]
+    file = folder / "plan"
+    file.write_text("\n".join(lines) + "\n")
+    return file
+
+
+def numbers(file: Path, interval: bool = True) -> str:
+    return f"{NUMBERS},plan={file}" + (",interval=1" if interval else "")
+
+
+def sample(file: Path, *arguments: str, interval: bool = True, allow_words: bool = False) -> tuple[str, str]:
+    """Run the `count` steps of a plan as fast as collectl can; return what it printed and what it told."""
+    count = file.read_text().count("at ") - ("-f" not in arguments)  # where collectl writes no file it does not count the baseline
+    words = command("-i0", f"-c{count}", "--quiet", "--import", numbers(file, interval), *arguments)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert allow_words or not done.stderr, done.stderr
+    return done.stdout, done.stderr
+
+
+def values_of(lines: Sequence[str], below: str = "lnet.h.") -> dict[tuple[str, int], str]:
+    """Return (path below PREFIX.HOST, second) -> value as it was written, without what lnetcarbon.ph tells of itself."""
+    found = {}
+    for line in lines:
+        path, value, second = line.split(" ")
+        assert path.startswith(below), line
+        path = path.removeprefix(below)
+        if not path.startswith("self."):
+            found[path, int(second)] = value
+    return found
+
+
+def own(lines: Sequence[str], leaf: str) -> list[float]:
+    return [float(line.split(" ")[1]) for line in lines if f".self.{leaf} " in line]
+
+
+def many(count: int, at: int) -> list[str]:
+    return [f"counters.ost_io.c{number}.sum {number * 1_000_003 + at}" for number in range(count)]
+
+
+def test_a_real_carbon_has_each_value_at_its_second(tmp_path: Path, store: Store) -> None:
+    begin_s = int(time.time()) - 100
+    names = {"peers.tcp.tx_credits_worst": ["-1184", "-3", "7"], "peers.tcp.in_use": ["0.75", "1e3", "-0.1"], "a.b_c": ["5", "6", "7"]}
+    steps = [[f"{name} {values[at]}" for name, values in names.items()] for at in range(3)]
+    sample(plan(tmp_path, steps, begin_s=begin_s), "--export", export(store.address, "host=carbon1.site"))
+    found = store.settled("carbon1_site", 9, families=("peers", "a"))
+    assert found == {(name, begin_s + at): float(values[at]) for name, values in names.items() for at in range(3)}
+
+
+def test_values_keep_all_their_digits_and_what_is_no_number_is_counted(tmp_path: Path) -> None:
+    good = {
+        "a.big": "9223372036854775807",
+        "a.third": "0.3333333333333333",
+        "a.tenth": "0.1",
+        "a.tiny": "-1.5e-300",
+        "a.exact": "1234567890123456",
+        "a.whole": "1e3",
+    }
+    bad = ["b.nan nan", "b.inf inf", "b.word high", "b.dash -", "b.none ", "b.two 1,5"]
+    steps = [[f"{name} {value}" for name, value in good.items()] + bad, ["a.big 1"]]
+    text, _ = sample(plan(tmp_path, steps), "--export", export("dry", "host=h"))
+    found = values_of(text.splitlines())
+    assert {name: float(found[name, BEGIN_S]) for name in good} == {name: float(value) for name, value in good.items()}
+    assert found["a.big", BEGIN_S] == "9223372036854775807"
+    assert found["a.whole", BEGIN_S] == "1000"
+    assert {name for name, _ in found} == set(good)
+    assert own(text.splitlines(), "lost") == [0, len(bad)]
+
+
+def test_names_become_path_nodes(tmp_path: Path) -> None:
+    steps = [["disk./dev/sda.busy 1", "x..é 2", "counters.ost_io.ost_read.sum 3"]]
+    text, _ = sample(plan(tmp_path, steps), "--export", export("dry", "prefix=site.my/lnet", "host=a b"))
+    found = values_of(text.splitlines(), "site.__6d792f6c6e6574.__612062.")
+    assert [name for name, _ in found] == ["disk.__2f6465762f736461.busy", "x.__.__c3a9", "counters.ost_io.ost_read.sum"]
+
+
+def test_samples_of_one_second_are_reduced_as_the_metric_says(tmp_path: Path) -> None:
+    """Every tenth of a second; the samples at .000 and .999 belong to the seconds in which they were taken."""
+    metrics = ("peers.tcp.tx_credits_worst", "peers.tcp.oversubscribed", "peers.tcp.in_use", "peers.tcp.count", "mine.own")
+    values = [(-5, 3, 1, 10, 4), (-9, 8, 2, 11, 3), (-7, 1, 6, 12, 2), (0, 0, 0, 13, 1)]
+    steps = [[f"{name} {value}" for name, value in zip(metrics, row, strict=True)] for row in values]
+    text, _ = sample(plan(tmp_path, steps, times=(-0.001, 0.5, 0.998, 0.999)), "--export", export("dry", "host=h"), interval=False)
+    found = values_of(text.splitlines())
+    assert {name: float(found[name, BEGIN_S]) for name in metrics} == dict(zip(metrics, (-9, 8, 3, 12, 2), strict=True))
+    assert {name: float(found[name, BEGIN_S + 1]) for name in metrics} == dict(zip(metrics, (0, 0, 0, 13, 1), strict=True))
+
+
+def test_a_second_that_comes_twice_is_told_again_with_both_samples(tmp_path: Path) -> None:
+    """The clock was set back by two milliseconds: the second sample of the second must not hide the first."""
+    steps = [[f"peers.tcp.tx_credits_worst {value}"] for value in (-4, -9, -1, -2)]
+    text, _ = sample(plan(tmp_path, steps, times=(0, 1, 1.99, 2)), "--export", export("dry", "host=h"))
+    lines = [line for line in text.splitlines() if "worst" in line]
+    assert [line.split(" ")[1:] for line in lines] == [
+        [str(value), str(BEGIN_S + at)] for value, at in ((-4, 0), (-9, 1), (-9, 1), (-2, 2))
+    ]
+
+
+def test_series_are_limited_and_the_top_peers_have_their_share(tmp_path: Path) -> None:
+    tops = [f"peers.tcp.top.10_0_0_{number}_at_tcp.tx_credits -1" for number in range(20)]
+    file = plan(tmp_path, [[*many(30, 0), *tops], [*many(30, 1), *tops]])
+    text, words = sample(file, "--export", export("dry", "host=h", "series_max=170"), allow_words=True)
+    found = values_of(text.splitlines())
+    assert sum(second == BEGIN_S + 1 for _, second in found) == 10 + len(tops)
+    assert words == "lnetcarbon.ph: more than 170 series: what is new is not sent (series_max=)\n"
+
+
+def test_what_several_modules_tell_of_themselves_is_added_up(tmp_path: Path) -> None:
+    other = tmp_path / "other.ph"
+    other.write_text(NUMBERS.read_text().replace("numbers", "other").replace("Numbers", "Other"))
+    file = plan(tmp_path, [["a.b 1", "self.errors 2", "self.duration_ms 0.5"]])
+    text, _ = sample(file, "--export", export("dry", "host=h"))
+    assert own(text.splitlines(), "errors") == [2]
+    words = command("-i0", "-c1", "--quiet", "--import", f"{numbers(file)}:{other},plan={file}", "--export", export("dry", "host=h"))
+    lines = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True).stdout.splitlines()
+    assert (own(lines, "errors"), own(lines, "duration_ms")) == ([4], [1])
+
+
+def test_playing_back_gives_the_stamps_of_the_past_twice_the_same(tmp_path: Path, listener: Listener) -> None:
+    steps = [many(20, at) for at in range(50)]
+    file = plan(tmp_path, steps)
+    folder = tmp_path / "raw"
+    folder.mkdir()
+    sample(file, "--export", export("dry", "host=h"), "-f", str(folder))
+    raw = next(folder.glob("*.raw.gz"))
+    address = f"127.0.0.1:{listener.port}"
+    played = []
+    for _ in range(2):
+        before = len(listener.lines)
+        run("-p", raw, "--import", NUMBERS, "--export", export(address, "host=h"))
+        played.append(values_of(listener.lines[before:]))
+    assert played[0] == played[1]
+    assert played[0] == {(f"counters.ost_io.c{n}.sum", BEGIN_S + at): str(n * 1_000_003 + at) for n in range(20) for at in range(50)}
