@@ -15,6 +15,7 @@ lint: .venv/ready
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	collectors/collectl/lint.sh
 
 bench: .venv/ready
 	$(BIN)/python bench/run.py
@@ -34,6 +35,7 @@ docs: .venv/ready
 	$(BIN)/python -m lnetstat tables --markdown > docs/columns.md
 	$(BIN)/python -m lnetstat.simulator.keys_page > docs/simulator-keys.md
 	$(BIN)/python -m lnetstat.analysis.findings_page > docs/findings.md
+	$(BIN)/python collectors/collectl/generate.py
 
 # Only what the demo needs: no test tools.
 .venv/ready-demo: setup.cfg pyproject.toml | .venv/bin/python
