@@ -1,5 +1,5 @@
-# lustre_oss.ph: service statistics of Lustre servers for collectl: requests, waiting, queue depth and handling times of ost_io, ost, mdt, mgs,
-# pings beside reads and writes, and the counters of targets and imports (obdfilter, osc, mdc).
+# lustre_oss.ph: service statistics of Lustre servers for collectl: requests, waiting, queue depth and handling times of ost_io, ost, mdt
+# and mgs, pings beside reads and writes, and the counters of targets and imports (obdfilter, osc, mdc).
 #
 #     collectl --import /usr/share/collectl/lustre_oss.ph,sd                            on the terminal
 #     collectl --import ./lustre_oss.ph,path=DIR,services=ost_io+ost -f /var/log/collectl   two services into raw files
@@ -22,8 +22,9 @@ use Time::HiRes ();
 # graphite.ph stamps with time(), which reads a clock that may be a tick late: on a whole second that is the second before. What is loaded
 # after this module gets the exact one.
 BEGIN {
-    no warnings qw(once redefine);
-    *CORE::GLOBAL::time = sub { return int Time::HiRes::time() };
+    if (!defined &CORE::GLOBAL::time) {
+        *CORE::GLOBAL::time = sub { return int Time::HiRes::time() };
+    }
 }
 
 my $FILE    = 'lustre_oss.ph';
@@ -328,7 +329,9 @@ sub files_below {
         closedir $listing;
     }
     return grep { -e "$folder/$_" } @names if !@rest;
-    return map { my $name = $_; map { "$name/$_" } files_below("$folder/$name", @rest) } @names;
+    my @found;
+    foreach my $name (@names) { push @found, map { $name . q{/} . $_ } files_below("$folder/$name", @rest) }
+    return @found;
 }
 
 sub regex_of {
@@ -352,15 +355,15 @@ sub is_wanted {
 sub tell_state {
     my ($name, $path, $read) = @_;
     my $why = q{};
+    return if $read->{state} eq 'absent' && !$seen{$name};
     if ($read->{state} eq 'forbidden' || $read->{state} eq 'failed') {
         local $ERRNO = $read->{errno};
         $why = "$path: $read->{state}: $ERRNO";
         $why .= ' (run as root)' if $read->{state} eq 'forbidden';
     }
-    elsif ($read->{state} eq 'absent' && $seen{$name}) { $why = "$path: gone" }
-    $seen{$name} = 1 if $read->{state} eq 'ok';
+    elsif ($read->{state} eq 'absent') { $why = "$path: gone" }
     tell_change($name, $why, "$path: readable again");
-    $seen{$name} = 0 if $read->{state} eq 'absent';
+    $seen{$name} = $read->{state} ne 'absent';
     return;
 }
 
@@ -419,7 +422,7 @@ sub take_counter {
     return $expected if @name > 4 || grep { !/\A[!-~]{1,80}\z/ } @name;
     my ($name, $counters, $second) = ("@name", $stats->{counters}, 1);
     while ($counters->{$name}) { $name = "@name\_" . ++$second }    # Lustre 2.10 prints `statfs` twice
-    my ($samples, $sum) = map { !defined || length > 18 ? $_ : 0 + $_ } $words[$at - 1], $values[2];
+    my ($samples, $sum) = map { !defined $_ || length($_) > 18 ? $_ : 0 + $_ } $words[$at - 1], $values[2];    # longer: exact as text
     $counters->{$name} = {samples => $samples, sum => $sum, unit => $unit};
     push @{$stats->{names}}, $name;
     return q{};
@@ -446,7 +449,7 @@ sub take_time {
 
 # %now: instance => {group, stats, delta => {NAME => [events, sum]}, span_s}; without `stats` where it could not be read, without `delta`
 # where there is no rate. %last: what the next sample is compared with. Groups: ost and mds are servers' services (MGS among mds).
-my (%now, %last, $took_ms);
+my (%now, %last, %told_text, $took_ms);
 my $errors = 0;
 my $host   = q{};
 my $NONE;    # no value: not zero
@@ -487,7 +490,7 @@ sub main::lustre_ossAnalyze {
     }
     my $stats = parse_stats($read->{text});
     $errors += $stats->{problems};
-    tell_change("text of $name", $stats->{problems} ? "$name: $stats->{problem}" : q{}, "$name: can be understood again");
+    tell_text($name, $stats->{problem});
     return if !$stats->{counters};
     $stats->{time} = $read->{time};
     $entry->{stats} = $stats;
@@ -496,8 +499,18 @@ sub main::lustre_ossAnalyze {
     return;
 }
 
-# Fill in what happened since the sample before; nothing where the counters began anew: another start_time, or a counter that fell or is gone
-# (only those that were used since the reset are printed; one that is new was 0).
+# Say once that lines of a file are not understood, and once that all are again.
+sub tell_text {
+    my ($name, $problem) = @_;
+    my $has = defined $problem ? 1 : 0;
+    return if $has == ($told_text{$name} || 0);
+    $told_text{$name} = $has;
+    tell_user($has ? "$name: $problem" : "$name: all lines are understood again");
+    return;
+}
+
+# Fill in what happened since the sample before; nothing where the counters began anew: another start_time, or a counter that fell or is
+# gone (only those that were used since the reset are printed; one that is new was 0).
 sub compare {
     my ($entry, $before) = @_;
     my $stats = $entry->{stats};
@@ -561,7 +574,6 @@ my @SERVICE = (
     ['Timeout', 1, sub { return mean_of($_[0], 'req_timeout') }],        # s that the service estimates for one
     ['Handle', 0, sub { return handling_of($_[0]) }],                    # us of handling
 );
-my @REQUESTS = (['Read', 'ost_read'], ['Write', 'ost_write'], ['Ping', 'obd_ping']);
 
 # The entries of a group, or the one of an instance.
 sub group_of {
@@ -599,9 +611,9 @@ sub plain {
 
 my %BRIEF = (    # title, then heading, width, decimals, number
     ost => ['Lustre OSS',
-        ['Reads',  6, 0, sub { return rate_of(group_of($_[0], 'ost'), 'ost_read') }],
-        ['Writes', 7, 0, sub { return rate_of(group_of($_[0], 'ost'), 'ost_write') }],
-        ['Pings',  6, 0, sub { return rate_of(group_of($_[0], 'ost'), 'obd_ping') }],
+        ['Reads',  6, 0, sub { return rate_of(one_of($_[0], 'ost_io'), 'ost_read') }],
+        ['Writes', 7, 0, sub { return rate_of(one_of($_[0], 'ost_io'), 'ost_write') }],
+        ['Pings',  6, 0, sub { return rate_of(one_of($_[0], 'ost'), 'obd_ping') }],
         ['IoWait', 7, 0, sub { return mean_of(one_of($_[0], 'ost_io'), 'req_waittime') }],
         ['IoQue',  6, 1, sub { return mean_of(one_of($_[0], 'ost_io'), 'req_qdepth') }],
         ['OstWait', 8, 0, sub { return mean_of(one_of($_[0], 'ost'), 'req_waittime') }],
@@ -691,17 +703,19 @@ sub services_part {
     return ("LUSTRE SERVICES (requests $main::rate; wait and handling in us, time-out in s)", $columns, @rows);
 }
 
-# Pings beside reads and writes: of the OSS, and the pings that MDS and MGS got.
+# Pings beside reads and writes: clients' OSCs ping `ost`, while ost_io has the reads and writes; MDCs and MGCs ping MDS and MGS.
 sub requests_part {
-    my ($columns, $row) = (q{}, q{});
-    foreach my $request (@REQUESTS) {
-        my ($heading, $counter) = @{$request};
-        my $entries = $counter eq 'obd_ping' ? [map { @{group_of(\%now, $_)} } qw(ost mds)] : group_of(\%now, 'ost');
-        my ($rate, $mean) = (scalar rate_of($entries, $counter), scalar mean_of($entries, $counter));
+    my @pinged = (@{one_of(\%now, 'ost')}, @{group_of(\%now, 'mds')});
+    my ($columns, $row, $is_server) = (q{}, q{}, 0);
+    foreach my $request (['Read', one_of(\%now, 'ost_io'), 'ost_read'], ['Write', one_of(\%now, 'ost_io'), 'ost_write'],
+        ['Ping', \@pinged, 'obd_ping'])
+    {
+        my ($heading, $entries, $counter) = @{$request};
         $columns .= sprintf '%9s%9s', "${heading}s", "${heading}Us";
-        $row .= shown($rate, 9, 0) . shown($mean, 9, 0);
+        $row     .= shown(rate_of($entries, $counter), 9, 0) . shown(mean_of($entries, $counter), 9, 0);
+        $is_server ||= @{$entries};
     }
-    return ("LUSTRE REQUESTS ($main::rate, us each)", $columns, @{group_of(\%now, 'ost')} || @{group_of(\%now, 'mds')} ? $row : ());
+    return ("LUSTRE REQUESTS ($main::rate, us each)", $columns, $is_server ? $row : ());
 }
 
 # One line for each counter.
@@ -734,9 +748,9 @@ sub widest {
 
 # The summary has the same columns on every server: name and number.
 my @SUMMARY = (
-    ['OstRead',  sub { return rate_of(group_of(\%now, 'ost'), 'ost_read') }],
-    ['OstWrite', sub { return rate_of(group_of(\%now, 'ost'), 'ost_write') }],
-    ['OstPing',  sub { return rate_of(group_of(\%now, 'ost'), 'obd_ping') }],
+    ['OstRead',  sub { return rate_of(one_of(\%now, 'ost_io'), 'ost_read') }],
+    ['OstWrite', sub { return rate_of(one_of(\%now, 'ost_io'), 'ost_write') }],
+    ['OstPing',  sub { return rate_of(one_of(\%now, 'ost'), 'obd_ping') }],
     ['MdsPing',  sub { return rate_of(group_of(\%now, 'mds'), 'obd_ping') }],
     (map { summary_of('OstIo', 'ost_io', $_) } @SERVICE),
     (map { summary_of('Ost', 'ost', $_) } @SERVICE),
@@ -771,7 +785,7 @@ sub detail_columns {
     my %service = map { $_ => 1 } services_of(\%now);
     foreach my $instance (sort keys %now) {
         (my $title = $instance) =~ s/[^\w.-]/_/g;
-        push @columns, map { [$title, summary_of(q{}, $instance, $_)->[0], summary_of(q{}, $instance, $_)->[1]] } $service{$instance} ? @SERVICE : ();
+        push @columns, map { [$title, @{summary_of(q{}, $instance, $_)}] } $service{$instance} ? @SERVICE : ();
         foreach my $name ($now{$instance}{stats} ? @{$now{$instance}{stats}{names}} : ()) {
             next if $service{$instance} && $name =~ /\Areq_/;    # they are among the service's own
             (my $heading = $name) =~ s/[^\w.-]/_/g;
