@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from lnetstat.analysis import sizing, spells
+from lnetstat.analysis import listed, sizing, spells
 from lnetstat.analysis.rates import typical_interval
 from lnetstat.analysis.results import FEW, CreditSeries, CreditSummary, CreditUse, FloatArray, Interval
 from lnetstat.frames import Frames
@@ -48,7 +48,7 @@ RESOURCES = (
 
 
 class Row(NamedTuple):
-    """The samples of one row in time order; arrays of shape (n,)."""
+    """The samples of one row in time order; arrays of shape (n,). `scans`: all scans of the table, where not all of them list every row."""
 
     host: str
     resource: str
@@ -61,6 +61,7 @@ class Row(NamedTuple):
     limit: IntArray
     windowed: npt.NDArray[np.bool_]
     queue_bytes: FloatArray | None
+    scans: listed.Scans | None = None
 
 
 def credit_use(frames: Frames, incidents: dict[str, tuple[Interval, ...]]) -> tuple[list[CreditUse], list[CreditSeries]]:
@@ -70,11 +71,14 @@ def credit_use(frames: Frames, incidents: dict[str, tuple[Interval, ...]]) -> tu
     """
     used: list[CreditUse] = []
     drawn: list[CreditSeries] = []
+    scans = listed.scans_of(frames)
     for resource in RESOURCES:
         table = frames.tables.get(resource.table)
         if table is None or table.empty:
             continue
         for host, rows in _rows_by_host(table, resource):
+            if resource.table == "peers" and host in scans:
+                rows = [row._replace(scans=scans[host]) for row in rows]
             graded = [(measure(row, incidents.get(host, ())), row) for row in rows]
             graded.sort(key=lambda pair: badness(pair[0]), reverse=True)
             if resource.name == "peer_credits":
@@ -190,21 +194,23 @@ def _row(host: str, resource: Resource, subject: str, number: int, samples: pd.D
 
 def measure(row: Row, incidents: tuple[Interval, ...] = ()) -> CreditUse:
     """Return how far the credits of one row were used."""
-    span = spells.durations(row.time_s)
-    typical = typical_interval(row.time_s)
+    scans = row.scans or listed.scans_at(row.time_s)
+    span = scans.span_s[np.searchsorted(scans.time_s, row.time_s)] if row.scans else scans.span_s
+    typical = typical_interval(scans.time_s)
     below = row.credits < 0
     limit = int(row.limit[-1])
     lowest = int(min(row.low_water.min(), row.credits.min()))
     at_worst = int(row.credits.argmin())
     in_record, fell_ns = worst_in_record(row)
-    covered = float(span.sum())
+    covered = float(scans.span_s.sum())
+    unlisted = max(0.0, covered - float(span.sum())) if row.scans else 0.0
     fraction = float(span[below].sum()) / covered if covered > 0 else float(below.mean())
-    spell = spells.longest(below, row.time_s)
+    spell = spells.longest(below, row.time_s, typical)
     seen = np.flatnonzero(low_events(row))
     windows = float((row.low_water[row.windowed] < 0).mean()) if row.windowed.any() else None
     in_use = row.limit - row.credits
     risen = np.flatnonzero((np.diff(row.low_water) > 0) & ~row.windowed[1:]) + 1
-    in_dips = spells.inside(row.time_s, incidents, typical / 2)
+    in_dips, dips = (spells.inside(time_s, incidents, typical / 2) for time_s in (row.time_s, scans.time_s))
     return CreditUse(
         host=row.host,
         resource=row.resource,
@@ -215,7 +221,7 @@ def measure(row: Row, incidents: tuple[Interval, ...] = ()) -> CreditUse:
         limit=limit,
         low_water=lowest,
         required_peak=limit - lowest,
-        required_p99=weighted_percentile(in_use, span, 99.0),
+        required_p99=weighted_percentile(np.append(in_use, 0), np.append(span, unlisted), 99.0),
         fraction_time_oversubscribed=fraction,
         fraction_windows=windows,
         waiting_max=max(0, -lowest),
@@ -230,23 +236,23 @@ def measure(row: Row, incidents: tuple[Interval, ...] = ()) -> CreditUse:
         worst_in_record=in_record,
         low_water_before_record=bool(row.low_water[0] == lowest < 0 and not row.windowed[0]),
         low_water_fell_ns=fell_ns,
-        samples=int(row.time_s.size),
+        samples=int(scans.time_s.size),
         samples_below=int(below.sum()),
         interval_s=typical,
-        fraction_error=spells.share_error(below, span, typical) if below.size >= FEW else None,
-        fraction_inside=_fraction(below, span, in_dips) if incidents else None,
-        fraction_outside=_fraction(below, span, ~in_dips) if incidents else None,
+        fraction_error=spells.share_error(below, span, typical, unlisted) if below.size >= FEW else None,
+        fraction_inside=_fraction(span[below & in_dips], scans.span_s[dips]) if incidents else None,
+        fraction_outside=_fraction(span[below & ~in_dips], scans.span_s[~dips]) if incidents else None,
         backlog_message_s=float((np.maximum(0, -row.credits) * span).sum()),
         queued_bytes_max=_queued_bytes(row),
         resets_ns=tuple(round(row.time_s[index] * 1e9) for index in risen[:MOST_RESETS].tolist()),
-        spells=_spells(row, span),
+        spells=_spells(row, span, typical),
     )
 
 
-def _fraction(below: npt.NDArray[np.bool_], span: FloatArray, chosen: npt.NDArray[np.bool_]) -> float | None:
+def _fraction(below_s: FloatArray, chosen_s: FloatArray) -> float | None:
     """Return the share of the time chosen that samples were below 0; None where no time was chosen."""
-    whole = float(span[chosen].sum())
-    return float(span[chosen & below].sum()) / whole if whole > 0 else None
+    whole = float(chosen_s.sum())
+    return float(below_s.sum()) / whole if whole > 0 else None
 
 
 def _queued_bytes(row: Row) -> float | None:
@@ -261,7 +267,7 @@ def _queued_bytes(row: Row) -> float | None:
     return float(np.nanmax(row.queue_bytes * share, initial=0.0))
 
 
-def _spells(row: Row, span: FloatArray) -> tuple[Interval, ...]:
+def _spells(row: Row, span: FloatArray, typical_s: float) -> tuple[Interval, ...]:
     """Return when the row was seen below 0: around the samples that saw it, between the samples where a mark told it."""
     sampled = row.credits < 0
     found = [
@@ -270,7 +276,7 @@ def _spells(row: Row, span: FloatArray) -> tuple[Interval, ...]:
     ]
     told = np.flatnonzero(low_events(row) & ~sampled)
     found += [(float(row.time_s[max(0, index - 1)]), float(row.time_s[index])) for index in told.tolist()]
-    return spells.joined(found, typical_interval(row.time_s))
+    return spells.joined(found, typical_s)
 
 
 def worst_in_record(row: Row) -> tuple[int, tuple[int, int] | None]:

@@ -6,10 +6,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from lnetstat.analysis import listed
 from lnetstat.analysis.quality import LNET_FILES, gap_from_ns, gaps_findings, mixed_findings
 from lnetstat.analysis.results import HostQuality
 from lnetstat.analysis.wording import Clock, and_others, clock_of, counted
 from lnetstat.frames import Frames
+from lnetstat.frames.loading import WORST
 from lnetstat.model import Finding, Severity
 
 HEALTHY = 1000  # lnet/lib-types.h: LNET_MAX_HEALTH_VALUE
@@ -38,7 +40,7 @@ def findings_of(frames: Frames, quality: tuple[HostQuality, ...], clock: Clock |
     """
     clock = clock or clock_of(min((host.begin_ns for host in quality), default=0), max((host.end_ns for host in quality), default=0))
     found: list[Finding] = []
-    found += _spell_findings(frames.tables.get("peers"), ["nid"], lambda t: t["state"] == "down", _peer_down, clock)
+    found += _spell_findings(listed.with_peers_known_up(frames), ["nid"], lambda t: t["state"] == "down", _peer_down, clock)
     found += _spell_findings(frames.tables.get("routes"), ["net", "router"], lambda t: t["state"] == "down", _route_down, clock)
     found += _spell_findings(frames.tables.get("nis"), ["nid"], lambda t: t["status"] == "down", _ni_down, clock)
     found += _spell_findings(frames.tables.get("lnetctl_net"), ["nid"], _ni_sick, _ni_unhealthy, clock)
@@ -245,7 +247,7 @@ def _vanished(states: pd.DataFrame, clock: Clock) -> list[Finding]:
     files = states[states["name"].isin(LNET_FILES)]
     for host, own in files.groupby("host", observed=True, sort=False):
         gone = own[own["state"] == "absent"]
-        there = own[own["state"] == "ok"]
+        there = own[own["state"].isin(["ok", "partial", WORST])]
         if gone.empty or there.empty or gone["time_ns"].max() < there["time_ns"].min():
             continue
         begin, end = int(gone["time_ns"].min()), int(gone["time_ns"].max())

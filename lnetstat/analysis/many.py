@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from lnetstat.analysis import health, odd_one_out, odd_paths, signals, skew, verdicts
+from lnetstat.analysis import health, listed, odd_one_out, odd_paths, signals, skew, verdicts
 from lnetstat.analysis.assembly import assembled
 from lnetstat.analysis.cpu import CpuUse, cpu_use
 from lnetstat.analysis.credits import RESOURCES, badness, credit_use
@@ -92,7 +92,9 @@ def part_of(host: str, frames: Frames) -> HostPart:
         (health.findings_of(frames, quality, Clock("")) if one_day and found else found) + odd,
         odd_one_out.counts_of(host, frames),
         Frames(
-            {name: frames.tables[name] for name in CREDIT_TABLES if name in frames.tables}, frames.facts.iloc[:0], frames.states.iloc[:0]
+            {name: frames.tables[name] for name in CREDIT_TABLES if name in frames.tables},
+            frames.facts.iloc[:0],
+            listed.states_of_scans(frames),
         ),
     )
 

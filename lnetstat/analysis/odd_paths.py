@@ -8,6 +8,7 @@ The statistic is that of odd_one_out, across siblings in place of hosts.
 import numpy as np
 import pandas as pd
 
+from lnetstat.analysis import listed
 from lnetstat.analysis.credits import RESOURCES, Resource, net_of
 from lnetstat.analysis.odd_one_out import LEAST_HOSTS, Figure, Odd, odd_among
 from lnetstat.analysis.wording import and_others
@@ -29,7 +30,8 @@ def findings_of(host: str, frames: Frames) -> list[Finding]:
     """Return one finding per path of a host that is unlike its siblings, from the host's own frames."""
     routes = frames.tables.get("routes")
     gateways = set() if routes is None else set(routes["router"].astype(str))
-    groups = [group for resource in RESOURCES for group in _siblings(resource, frames.tables.get(resource.table), gateways)]
+    tables = {resource.table: frames.tables.get(resource.table) for resource in RESOURCES} | {"peers": listed.whole_scans(frames)}
+    groups = [group for resource in RESOURCES for group in _siblings(resource, tables[resource.table], gateways)]
     comparisons = sum(len(group) for _, _, group in groups) * len(FIGURES)
     found = []
     for resource, name, group in groups:

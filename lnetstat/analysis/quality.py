@@ -4,10 +4,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from lnetstat.analysis import listed
 from lnetstat.analysis.rates import typical_interval
 from lnetstat.analysis.results import HostQuality, Interval
 from lnetstat.analysis.wording import Clock, counted, percent, seconds
 from lnetstat.frames import Frames
+from lnetstat.frames.loading import WORST
 from lnetstat.model import Finding, Severity
 
 LNET_FILES = ("peers", "nis", "buffers", "stats", "routes", "routers")
@@ -27,8 +29,11 @@ def quality_of(frames: Frames) -> tuple[HostQuality, ...]:
         usual = own.loc[own["name"] == counts.index[0], "time_ns"].to_numpy(np.int64)
         known = own[own["name"].isin(LNET_FILES)]
         states = {str(state): int(count) for state, count in (known if len(known) else own)["state"].value_counts().items()}
+        if WORST in states:
+            states[listed.LABEL] = states.pop(WORST)
         quality = quality_from(str(host), usual, states, all_ns=_used(own)["time_ns"].to_numpy(np.int64))
-        found.append(quality._replace(peers=_peers(frames.tables.get("peers"), str(host))))
+        counts_of_peers = [_peers(frames.tables.get("peers"), str(host)), listed.most_peers(frames, str(host))]
+        found.append(quality._replace(peers=max((count for count in counts_of_peers if count is not None), default=None)))
     return tuple(found)
 
 

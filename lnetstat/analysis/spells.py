@@ -32,9 +32,12 @@ def runs(marked: BoolArray) -> npt.NDArray[np.int64]:
     return edges.reshape(-1, 2).astype(np.int64)
 
 
-def longest(below: BoolArray, time_s: FloatArray) -> float:
-    """Return the longest time on end that samples were marked, in seconds; a single sample proves nothing of its interval: 0."""
-    typical = max(typical_interval(time_s), 1e-9)
+def longest(below: BoolArray, time_s: FloatArray, typical_s: float | None = None) -> float:
+    """Return the longest time on end that samples were marked, in seconds; a single sample proves nothing of its interval: 0.
+
+    `typical_s`: the usual interval, where it is not that of `time_s`.
+    """
+    typical = max(typical_interval(time_s) if typical_s is None else typical_s, 1e-9)
     most = 0.0
     for first, last in runs(below).tolist():
         if last - first > 1 and np.diff(time_s[first:last]).max() < GAP_INTERVALS * typical:
@@ -42,15 +45,17 @@ def longest(below: BoolArray, time_s: FloatArray) -> float:
     return most
 
 
-def share_error(marked: BoolArray, span: FloatArray, dt_s: float) -> float | None:
+def share_error(marked: BoolArray, span: FloatArray, dt_s: float, more_s: float = 0.0) -> float | None:
     """Return one standard deviation of the share of the time that samples were marked; None where none was or no time is known.
+
+    `more_s`: time beside the samples' in which nothing was marked.
 
     By spell, not by sample, since samples within a spell are no news. Of k spells seen, of lengths L: sqrt(k (var L + dt^2 / 6)) / T is
     what the chance of catching each leaves open (the two ends of a spell lie anywhere within their intervals: dt^2 / 12 each). Floods and
     samples that keep step miss or catch all ends alike, which does not average out: k dt / sqrt(6) / T is added in squares. On the
     challenge's cases this covers 85 % at one and 100 % at two sigmas for dt <= 0.2 s, 67 % and 91 % for longer dt.
     """
-    whole = float(span.sum())
+    whole = float(span.sum()) + more_s
     bounds = runs(marked)
     if not len(bounds) or whole <= 0:
         return None

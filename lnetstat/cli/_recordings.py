@@ -23,7 +23,7 @@ from lnetstat.sources.collectl import Recorded
 from lnetstat.words import iso, printable
 from lnetstat.workers import crew_of
 
-TABLES = ("peers", "nis", "buffers", "lnet_stats", "routes", "counters", "tunables", "lnetctl_net", "cpu")
+TABLES = ("peers", "peers_by_net", "nis", "buffers", "lnet_stats", "routes", "counters", "tunables", "lnetctl_net", "cpu")
 ROWS_AT_ONCE = 1_000_000  # of `peers`, some 100 bytes each: what a process holds of the hosts it reads at once
 MOST_HOSTS_AT_ONCE = 32
 NOTHING = "{}: no snapshots of LNet or Lustre files: expected a recording, an archive, or a CSV file"

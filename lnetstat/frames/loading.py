@@ -16,6 +16,7 @@ from lnetstat.tables import builtin_tables, samples, table_named
 # Tables of one header line and then one row per line, which means the same whatever stands in the other lines.
 ROW_PER_LINE = frozenset({"peers", "nis"})
 READABLE = (State.OK, State.PARTIAL)
+WORST = "worst"
 
 
 class Frames(NamedTuple):
@@ -25,7 +26,7 @@ class Frames(NamedTuple):
     then the table's columns: numbers as int64, or Int64 where a value may be missing, labels as categorical, mixed values as objects.
     `facts`: host, table, instance, time_ns, fact, value (object): what stands outside the rows.
     `states`: one line per file and read: host, name, time_ns, read_ns, state (ok, absent, …; failed also where the text could not be
-    parsed), errno, problems (skipped lines).
+    parsed, worst where only the worst rows of a table were recorded), errno, problems (skipped lines).
     Lines stand in the order in which the source gave them. `frame.attrs["units"]` of each table names its columns' units.
     """
 
@@ -191,10 +192,10 @@ class _Builder:
             for fact, value in part.sample.facts.items():
                 self._facts.append((host, part.sample.table, instance, snapshot.time_ns, fact, value))
         failed = snapshot.state in READABLE and any(part.sample.state is State.FAILED for part in parts)
-        state = State.FAILED if failed else snapshot.state
+        state = State.FAILED.value if failed else WORST if "worst" in snapshot.flags else snapshot.state.value
         problems = sum(len(part.sample.problems) for part in parts)
         name = self._names.code(snapshot.name)
-        self._states.append((host, name, snapshot.time_ns, snapshot.read_ns, state.value, snapshot.errno, problems))
+        self._states.append((host, name, snapshot.time_ns, snapshot.read_ns, state, snapshot.errno, problems))
 
     def finish(self) -> Frames:
         tables = {name: rows.finish(self._hosts, self._instances) for name, rows in self._tables.items() if rows.count}

@@ -23,6 +23,11 @@ def peers_values(totals: Mapping[str, PeersTotal]) -> Values:
             yield f"{base}hist.tx_share.{bucket}", peers
 
 
+def peers_by_net_values(sample: Sample) -> Values:
+    """Yield what `peers_values` gives for all peers, from the sums that stand beside the worst rows."""
+    yield from peers_values({row.net: PeersTotal._make((*row[1:12], row[12:17])) for row in sample.rows})
+
+
 def nis_values(sample: Sample) -> Values:
     for row in sample.rows:
         if row.tx_credits_max == 0:
@@ -78,6 +83,7 @@ def cpu_values(sample: Sample) -> Values:
 
 
 FAMILIES: dict[str, Callable[[Sample], Values]] = {
+    "peers_by_net": peers_by_net_values,
     "nis": nis_values,
     "buffers": buffers_values,
     "lnet_stats": lnet_stats_values,

@@ -85,10 +85,13 @@ class Reducer:
                 yield from family(sample)
 
     def _add_peers(self, snapshot: Snapshot, second: int) -> None:
+        """Take the rows of peers. Where these are the worst only, the sums of all stand in `peers_by_net`."""
+        is_whole = "worst" not in snapshot.flags
         if self._stream.update(snapshot.text):
             if self._stream.changed:
                 self._peers_values = list(peers_values(self._stream.totals()))
-            self._put(second, self._peers_values)
+            if is_whole:
+                self._put(second, self._peers_values)
             lowest = self._stream.worst(self._top.count)
             self._top.update([peer.nid for peer in lowest], second)
             left = self._top.nids - {peer.nid for peer in lowest}
@@ -97,7 +100,8 @@ class Reducer:
         for sample in samples(snapshot):
             self._note(snapshot.name, sample)
             if sample.table == "peers" and sample.state is not State.FAILED:
-                self._put(second, peers_values(totals(sample.rows)))
+                if is_whole:
+                    self._put(second, peers_values(totals(sample.rows)))
                 lowest = worst(sample.rows, self._top.count)
                 self._top.update([peer.nid for peer in lowest], second)
                 self._put_top(second, _peers_of(sample, self._top.nids))

@@ -23,12 +23,9 @@ from lnetstat.recording import Change, Recording
 from lnetstat.sources._hosts import short
 from lnetstat.sources._stamps import is_credible
 from lnetstat.sources._unpacking import line_batches
+from lnetstat.tables.peers_by_net import HEADER
 
 BY_NET = "peers_by_net"
-BY_NET_HEADER = (
-    b"net count down oversubscribed oversubscribed_low in_use tx_credits_worst tx_credits_low rtr_credits_worst rtr_credits_low "
-    b"queue_bytes queue_bytes_max lt0 0_25 25_50 50_75 75_100 limit\n"
-)
 NO_RECORDS = "holds no records of lnet.ph or lustre_oss.ph: was collectl started with --import?"
 HEADER_BATCHES = 4  # of some hundred KB: the header, and the first samples where the header does not name our modules
 READABLE = (State.OK, State.PARTIAL)
@@ -313,7 +310,7 @@ class _Reader:
         self._most_worst = max(self._most_worst, rows)
         if not nets or not self._wanted.holds(BY_NET, peers.time_ns):
             return peers, []
-        lines = [BY_NET_HEADER, *(net + b"\n" for net in nets)]
+        lines = [HEADER.encode(), *(net + b"\n" for net in nets)]
         return peers, [Change(peers._replace(name=BY_NET, flags=peers.flags - {"worst"}), lines, None)]
 
     def _cpu_change(self) -> Iterator[Change]:
