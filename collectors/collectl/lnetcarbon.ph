@@ -988,7 +988,7 @@ sub finish {
     my $points = 0;
     $points += $_->{points} foreach @left;
     tell_user(peer() . ": ends; points not delivered: $points");
-    $CHILD_ERROR = 1 << 8 if $OPTION{playback};
+    $CHILD_ERROR = 1 if $OPTION{playback};
     return;
 }
 
