@@ -160,38 +160,42 @@ def counted(folder: Path) -> list[int]:
     return [sum(of["n"]), sum(of["over_low"]), sum(of["over"]), sum(of["queue"]), min(of["low"])]
 
 
-@contextmanager
-def sink() -> Iterator[str]:
-    """A Carbon that takes and forgets everything: yields its address."""
-    room = bytearray(1 << 20)
+class Sink:
+    """A Carbon that takes everything and keeps only the number of lines."""
 
-    def take(listener: socket.socket) -> None:
+    def __init__(self) -> None:
+        self.lines = 0
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
+        self._ended = threading.Semaphore(0)
+        threading.Thread(target=self._take, daemon=True).start()
+
+    def _take(self) -> None:
         while True:
-            try:
-                line, _ = listener.accept()
-            except OSError:
-                return
+            line, _ = self._listener.accept()
             with line:
-                while line.recv_into(room):
-                    pass
+                while data := line.recv(1 << 20):
+                    self.lines += data.count(b"\n")
+            self._ended.release()
 
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        threading.Thread(target=take, args=(listener,), daemon=True).start()
-        yield f"127.0.0.1:{listener.getsockname()[1]}"
-        listener.shutdown(socket.SHUT_RDWR)
+    def received(self) -> int:
+        """Return the lines of a connection that has ended, or is about to."""
+        self._ended.acquire(timeout=60)
+        lines, self.lines = self.lines, 0
+        return lines
 
 
 def export_us(bench: Bench, metrics: int, samples: int, pairs: int) -> tuple[float, float]:
     """Return what a metric costs with lnetcarbon.ph and with graphite.ph: microseconds, the same run without export taken off."""
-    meter = (f"metrics={metrics}", "clock")
-    ours, theirs = [], []
-    with sink() as address:
-        for _ in range(pairs):
-            without = bench.collectl(samples, meter=meter, arguments=("-i1",)).sample_us
-            for found, export in (
-                (ours, f"{MODULES / 'lnetcarbon.ph'},{address},series_max={2 * metrics}"),
-                (theirs, f"graphite,{address}"),
-            ):
-                cost = bench.collectl(samples, meter=meter, arguments=("-i1", "--export", export))
-                found.append((cost.sample_us - without) / metrics)
-    return statistics.median(ours), statistics.median(theirs)
+    meter, sink = (f"metrics={metrics}", "clock"), Sink()
+    exports = (f"{MODULES / 'lnetcarbon.ph'},{sink.address},series_max={2 * metrics}", f"graphite,{sink.address}")
+    costs: dict[str, list[float]] = {export: [] for export in exports}
+    for _ in range(pairs):
+        without = bench.collectl(samples, meter=meter, arguments=("-i1",)).sample_us
+        for export in exports:
+            cost = bench.collectl(samples, meter=meter, arguments=("-i1", "--export", export))
+            costs[export].append((cost.sample_us - without) / metrics)
+            if (lines := sink.received()) < metrics * (samples - 1):  # of the first sample nothing is exported
+                raise SystemExit(f"{export}: {lines} lines came, fewer than {samples - 1} samples of {metrics} metrics")
+    ours, theirs = (statistics.median(costs[export]) for export in exports)
+    return ours, theirs
