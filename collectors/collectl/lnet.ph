@@ -300,6 +300,7 @@ my %TUNABLES = (    # as the Python agent names them: where each may be, relativ
 );
 my @MODULES          = qw(lnet ksocklnd ko2iblnd kgnilnd);
 my $TUNABLES_EVERY_S = 600;
+my $recorded_scan = new_scan();
 my ($samples, $scans, $tunables_due_s, %path_of, %was_reset) = (0, 0, 0);
 
 sub main::lnetGetData {
@@ -340,10 +341,10 @@ sub paths_of {
 # (path, read) of a table; nothing on a node that has no LNet at all.
 sub read_table_file {
     my ($table) = @_;
-    my $take = $table eq 'peers' ? \&take_peers : $table =~ /^(?:stats|buffers)$/ ? \&take_at_once : undef;
+    my $take = $table =~ /^(?:stats|buffers)$/ ? \&take_at_once : undef;
     my ($forbidden, $read);
     foreach my $path (defined $path_of{$table} ? $path_of{$table} : (), paths_of($table)) {
-        $read = read_file($path, $take);
+        $read = $table eq 'peers' ? read_peers($recorded_scan, $path) : read_file($path, $take);
         if ($read->{state} ne 'absent') {
             $forbidden ||= [$path, $read] if $read->{state} eq 'forbidden';
             next if $read->{state} eq 'forbidden';
@@ -459,23 +460,18 @@ sub write_reset {
 
 # ---- peers: tens of thousands of lines, of which few change from one scan to the next ----
 #
-# Only lines that differ from the scan before are taken apart; equal line tails (from the @ on) are counted and parsed once.
-# tests/collectors/test_conformance.py holds it against lnetstat/reduce/peers.py.
+# One text is kept, into which each scan is merged as it is read: only lines that differ are taken apart, the old one out of the sums, the new
+# one into them. tests/collectors/test_conformance.py holds it against lnetstat/reduce/peers.py.
 
 my $PEERS_HEADER = sprintf "%-24s %4s %5s %5s %5s %5s %5s %5s %5s %s\n", qw(nid refs state last max rtr min tx min queue);
-my $TAIL         = qr/([a-z][a-z0-9]*)[ ]+-?[0-9]+[ ]+(up|down|NA|~rtr)[ ]+-?[0-9]+((?:[ ]+-?[0-9]+){6})[ ]*/;
 my $BLOCK_BYTES  = 4_096;
+my $NEAR_BYTES   = 8_192;    # how far a peer may have moved when others came or went
+my $NUMBER       = qr/[ ]+(-?[0-9]+)/;
+my $NID          = qr/(?:U?[0-9]+-)?[0-9A-Za-z.:_-]{1,60}\@[a-z][a-z0-9]*/;
+my $ROW          = qr/($NID)[ ]+-?[0-9]+[ ]+(up|down|NA|~rtr)[ ]+-?[0-9]+$NUMBER$NUMBER$NUMBER$NUMBER$NUMBER$NUMBER[ ]*/;
 
-# One record for each read(2): read() on a buffered handle loops in C, and asks for 8 KiB each time.
-sub take_peers {
-    my ($handle) = @_;
-    my $text = q{};
-    my $got;
-    $ERRNO = 0;
-    1 while $got = read $handle, $text, $BUFFER_BYTES, length $text;
-    $ERRNO = 0 if defined $got && !$ERRNO;
-    return $text;
-}
+# A peer's row.
+use constant {NAME => 0, STATE => 1, LIMIT => 2, RTR => 3, RTR_LOW => 4, TX => 5, TX_LOW => 6, QUEUE => 7};
 
 # The aggregates of a net, in the order of its record. `in_use_max` of a sample is its in_use.
 my @AGGREGATES = ((grep { $_ ne 'in_use_max' } @{$METRICS{'peers.NET'}}), @{$METRICS{'peers.NET.hist.tx_share'}}, 'limit');
@@ -484,46 +480,58 @@ use constant {
     QUEUES => 9, QUEUE_MAX => 10, BUCKETS => 11, LIMITS => 16,
 };
 
-# The fields of a tail. A row is [NID, fields].
-use constant {NET => 0, DOWN => 1, LIMIT => 2, RTR => 3, RTR_LOW => 4, TX => 5, TX_LOW => 6, QUEUE => 7};
+# `text`: the latest; `at`: so many bytes of it are of the scan under way; `rest`: a line of that scan that is not whole yet; `nets`: sums;
+# `pairs`: {tx}{mark} => how many peers: the order of the worst; `irregular`: it is not the text of Lustre 2.1 and later.
+sub new_scan { return {text => q{}, at => 0, rest => q{}, nets => {}, pairs => {}, irregular => 0} }
 
-# One text after another: the latest, the sums of each net, and {tx}{mark}{tail} => how many peers, which is the order of the worst.
-sub new_scan { return {text => q{}, nets => {}, order => {}} }
-
-# Take the next text; false for one that is not the regular text of Lustre 2.1 and later, which irregular_rows() reads.
-sub take_scan {
-    my ($scan, $text) = @_;
-    return 1 if take_changes($scan, $text);
-    %{$scan} = %{new_scan()};
-    my $begin = length $PEERS_HEADER;
-    return if substr(${$text}, 0, $begin) ne $PEERS_HEADER || substr(${$text}, -1) ne "\n" || !are_rows(substr ${$text}, $begin);
-    my ($at, $end, %count) = (0, $begin - 1);
-    while (($at = index ${$text}, q{@}, $end) >= 0) {
-        $end = index ${$text}, "\n", $at;
-        $count{substr ${$text}, $at, $end - $at}++;
-    }
-    while (my ($tail, $peers) = each %count) {
-        add_peers($scan, $tail, $peers) or return;
-    }
-    $scan->{text}  = ${$text};
-    return 1;
+sub begin_scan {
+    my ($scan) = @_;
+    %{$scan} = %{new_scan()} if $scan->{irregular};
+    @{$scan}{qw(at rest)} = (0, q{});
+    return;
 }
 
-# Whether these lines each begin with a NID and a blank, as far as its characters tell.
-sub are_rows {
-    my ($lines) = @_;
-    return $lines !~ tr/0-9A-Za-z.:_@~ \n-//c && $lines !~ /^(?![^@ \n]{1,70}\@[^@ \n]{1,20} [^@\n]*$)/m;
+# Take the next part of a scan, cut anywhere.
+sub take_part {
+    my ($scan, $part) = @_;
+    my $text = \$scan->{text};
+    if ($scan->{irregular}) {
+        ${$text} .= ${$part};
+        return;
+    }
+    my $length = length ${$part};
+    if ($scan->{rest} eq q{} && substr(${$text}, $scan->{at}, $length) eq ${$part}) {
+        $scan->{at} += $length;
+        return;
+    }
+    my $begin = $scan->{at} ? 1 + rindex ${$text}, "\n", $scan->{at} - 1 : 0;
+    my $rest  = substr(${$text}, $begin, $scan->{at} - $begin) . $scan->{rest} . ${$part};
+    my $lines = substr $rest, 0, 1 + rindex($rest, "\n"), q{};
+    my $end   = merge_lines($scan, $begin, \$lines);
+    if (!defined $end) {
+        substr ${$text}, $begin, length(${$text}) - $begin, $lines . $rest;
+        $scan->{irregular} = 1;
+        return;
+    }
+    substr ${$text}, $begin, $end - $begin, $lines;
+    @{$scan}{qw(at rest)} = ($begin + length $lines, $rest);
+    return;
 }
 
-# Take only what differs from the text before, line by line; false where peers have come or gone.
-sub take_changes {
-    my ($scan, $text) = @_;
+# Bring the sums from the lines of the old text, from `$old_at` on, to these new ones. Returns where the old lines that these stand for end;
+# nothing where a line is no regular row.
+sub merge_lines {
+    my ($scan, $old_at, $new) = @_;
     my $old = \$scan->{text};
-    return if ${$old} eq q{} || substr(${$text}, -1) ne "\n";
-    my ($old_at, $at, $old_end, $end, %change) = (0, 0, length ${$old}, length ${$text});
-    while ($old_at < $old_end && $at < $end) {
-        my $block = substr ${$text}, $at, $BLOCK_BYTES;
-        my $old_block = substr ${$old}, $old_at, $BLOCK_BYTES;
+    my ($at, $end) = (0, length ${$new});
+    if ($old_at == 0) {
+        $at = length $PEERS_HEADER;
+        return $end ? undef : 0 if substr(${$new}, 0, $at) ne $PEERS_HEADER;
+        $old_at = $at if length ${$old};
+    }
+    while ($at < $end) {
+        my $block     = substr ${$new}, $at,     $BLOCK_BYTES;
+        my $old_block = substr ${$old}, $old_at, length $block;
         if ($block eq $old_block) {
             $at     += length $block;
             $old_at += length $block;
@@ -531,57 +539,86 @@ sub take_changes {
         }
         ($block ^ $old_block) =~ /[^\0]/g;
         my $same = $LAST_MATCH_START[0];
-        my $old_line = 1 + rindex ${$old}, "\n", $old_at + $same - 1;
-        my $line = 1 + rindex ${$text}, "\n", $at + $same - 1;
-        my ($old_tail, $tail) = (index(${$old}, q{@}, $old_line), index ${$text}, q{@}, $line);
-        return if $old_tail < 0 || $tail < 0 || $line == 0 || substr(${$old}, $old_line, $old_tail - $old_line) ne substr ${$text}, $line, $tail - $line;
-        ($old_at, $at) = (1 + index(${$old}, "\n", $old_tail), 1 + index ${$text}, "\n", $tail);
-        $change{substr ${$old}, $old_tail, $old_at - 1 - $old_tail}--;
-        $change{substr ${$text}, $tail, $at - 1 - $tail}++;
+        $at     = 1 + rindex ${$new}, "\n", $at + $same - 1;
+        $old_at = 1 + rindex ${$old}, "\n", $old_at + $same - 1;
+        my $line     = substr ${$new}, $at,     index(${$new}, "\n", $at) - $at;
+        my $old_line = substr ${$old}, $old_at, index(${$old}, "\n", $old_at) - $old_at;
+        my $change   = $old_line eq q{} ? 'new' : change_of($new, $at, $line, $old, $old_at, $old_line);
+        if ($change ne 'gone') {
+            add_peer($scan, $line, 1) or return;
+            $at += 1 + length $line;
+        }
+        if ($change ne 'new') {
+            add_peer($scan, $old_line, -1);
+            $old_at += 1 + length $old_line;
+        }
     }
-    return if $old_at != $old_end || $at != $end;
-    while (my ($tail, $peers) = each %change) {
-        next if !$peers;
-        add_peers($scan, $tail, $peers) or return;
+    return $old_at;
+}
+
+# Two lines that differ: the same peer, a new one before it, or one that has gone. Any answer is right for the sums; this one is short.
+sub change_of {
+    my ($new, $at, $line, $old, $old_at, $old_line) = @_;
+    my ($nid) = $line =~ /\A([^ ]*)/;
+    my ($old_nid) = $old_line =~ /\A([^ ]*)/;
+    return 'same' if $nid eq $old_nid;
+    return 'new'  if index(substr(${$new}, $at,     $NEAR_BYTES), "\n$old_nid ") >= 0;
+    return 'gone' if index(substr(${$old}, $old_at, $NEAR_BYTES), "\n$nid ") >= 0;
+    return 'same';
+}
+
+# Take what the scan did not bring any more out of the sums. False for an irregular text, which then stands in `text` as it was read.
+sub end_scan {
+    my ($scan) = @_;
+    my $text = \$scan->{text};
+    if (!$scan->{irregular} && ($scan->{rest} ne q{} || substr(${$text}, 0, length $PEERS_HEADER) ne $PEERS_HEADER || $scan->{at} < length $PEERS_HEADER)) {
+        substr ${$text}, $scan->{at}, length(${$text}) - $scan->{at}, $scan->{rest};
+        $scan->{irregular} = 1;
     }
-    $scan->{text} = ${$text};
+    return if $scan->{irregular};
+    return 1 if $scan->{at} == length ${$text};
+    my $begin = 1 + rindex ${$text}, "\n", $scan->{at} - 1;
+    if ($begin != $scan->{at}) {    # cut within a line that was as before
+        substr ${$text}, $scan->{at}, length(${$text}) - $scan->{at}, q{};
+        $scan->{irregular} = 1;
+        return;
+    }
+    foreach my $line (split /\n/, substr ${$text}, $begin, length(${$text}) - $begin, q{}) { add_peer($scan, $line, -1) }
     return 1;
 }
 
-sub fields_of {
-    my ($tail) = @_;
-    my ($net, $state, $numbers) = $tail =~ /\A\@$TAIL\z/o or return;
-    return [$net, $state eq 'down' ? 1 : 0, map { 0 + $_ } split q{ }, $numbers];
+sub row_of {
+    my ($line) = @_;
+    my @row = $line =~ /\A$ROW\z/o;
+    return \@row;
 }
 
-# Add so many peers whose lines say the same, or take them away; false for a tail that is none. Rows of routed NIDs (limit 0) hold no
-# credits and count in `count` only.
-sub add_peers {
-    my ($scan, $tail, $peers) = @_;
-    my $fields = ref $tail ? $tail : fields_of($tail) || return;
-    my ($net, $down, $limit, $rtr, $rtr_low, $tx, $tx_low, $queue) = @{$fields};
-    my $total = $scan->{nets}{$net} ||= {sums => [(0) x @AGGREGATES], tx => {}, tx_low => {}, rtr => {}, rtr_low => {}, queue => {}};
-    my $sums = $total->{sums};
-    $sums->[COUNT] += $peers;
+# Add one peer to the sums (`$sign` 1), or take it away (-1); false for a line that is none. Rows of routed NIDs (limit 0) hold no credits
+# and count in `count` only.
+sub add_peer {
+    my ($scan, $line, $sign) = @_;
+    my ($nid, $state, $limit, $rtr, $rtr_low, $tx, $tx_low, $queue) = ref $line ? @{$line} : $line =~ /\A$ROW\z/o or return;
+    my $net = substr $nid, 1 + rindex $nid, q{@};
+    my $of_net = $scan->{nets}{$net} ||= {sums => [(0) x @AGGREGATES], tx => {}, tx_low => {}, rtr => {}, rtr_low => {}, queue => {}};
+    my $sums = $of_net->{sums};
+    $sums->[COUNT] += $sign;
     return 1 if $limit <= 0;
-    $sums->[DOWNS]    += $peers if $down;
-    $sums->[OVER]     += $peers if $tx < 0;
-    $sums->[OVER_LOW] += $peers if $tx_low < 0;
-    $sums->[IN_USE]   += $peers * ($limit - $tx);
-    $sums->[QUEUES]   += $peers * $queue;
-    $sums->[LIMITS]   += $peers * $limit;
+    $sums->[DOWNS]    += $sign if $state eq 'down';
+    $sums->[OVER]     += $sign if $tx < 0;
+    $sums->[OVER_LOW] += $sign if $tx_low < 0;
+    $sums->[IN_USE]   += $sign * ($limit - $tx);
+    $sums->[QUEUES]   += $sign * $queue;
+    $sums->[LIMITS]   += $sign * $limit;
     my $quarter = $tx < 0 ? 0 : 1 + int 4 * $tx / $limit;
-    $sums->[BUCKETS + ($quarter > 4 ? 4 : $quarter)] += $peers;
-    delete $total->{tx}{$tx}           if !($total->{tx}{$tx} += $peers);
-    delete $total->{tx_low}{$tx_low}   if !($total->{tx_low}{$tx_low} += $peers);
-    delete $total->{rtr}{$rtr}         if !($total->{rtr}{$rtr} += $peers);
-    delete $total->{rtr_low}{$rtr_low} if !($total->{rtr_low}{$rtr_low} += $peers);
-    delete $total->{queue}{$queue}     if !($total->{queue}{$queue} += $peers);
-    my $with_mark = $scan->{order}{$tx}{$tx_low} ||= {};
-    return 1 if $with_mark->{$tail} += $peers;
-    delete $with_mark->{$tail};
-    delete $scan->{order}{$tx}{$tx_low} if !%{$with_mark};
-    delete $scan->{order}{$tx} if !%{$scan->{order}{$tx}};
+    $sums->[BUCKETS + ($quarter > 4 ? 4 : $quarter)] += $sign;
+    ($of_net->{tx}{$tx}           += $sign) || delete $of_net->{tx}{$tx};
+    ($of_net->{tx_low}{$tx_low}   += $sign) || delete $of_net->{tx_low}{$tx_low};
+    ($of_net->{rtr}{$rtr}         += $sign) || delete $of_net->{rtr}{$rtr};
+    ($of_net->{rtr_low}{$rtr_low} += $sign) || delete $of_net->{rtr_low}{$rtr_low};
+    ($of_net->{queue}{$queue}     += $sign) || delete $of_net->{queue}{$queue};
+    my $with_tx = $scan->{pairs}{$tx} ||= {};
+    ($with_tx->{$tx_low} += $sign) || delete $with_tx->{$tx_low};
+    delete $scan->{pairs}{$tx} if !%{$with_tx};
     return 1;
 }
 
@@ -589,11 +626,11 @@ sub add_peers {
 sub nets_of {
     my ($scan) = @_;
     my %nets;
-    while (my ($net, $total) = each %{$scan->{nets}}) {
-        next if !$total->{sums}[COUNT];
-        my @sums = @{$total->{sums}};
-        @sums[TX_WORST, TX_LOWEST, RTR_WORST, RTR_LOWEST] = map { List::Util::min(keys %{$total->{$_}}) } qw(tx tx_low rtr rtr_low);
-        $sums[QUEUE_MAX] = List::Util::max(0, keys %{$total->{queue}});
+    while (my ($net, $of_net) = each %{$scan->{nets}}) {
+        next if !$of_net->{sums}[COUNT];
+        my @sums = @{$of_net->{sums}};
+        @sums[TX_WORST, TX_LOWEST, RTR_WORST, RTR_LOWEST] = map { List::Util::min(keys %{$of_net->{$_}}) } qw(tx tx_low rtr rtr_low);
+        $sums[QUEUE_MAX] = List::Util::max(0, keys %{$of_net->{queue}});
         $nets{$net} = \@sums;
     }
     return \%nets;
@@ -601,52 +638,50 @@ sub nets_of {
 
 sub by_badness {
     my ($left, $right) = @_;
-    my ($l, $r) = ($left->[1], $right->[1]);
-    return $l->[TX] <=> $r->[TX] || $l->[TX_LOW] <=> $r->[TX_LOW] || $r->[QUEUE] <=> $l->[QUEUE] || $left->[0] cmp $right->[0];
+    return $left->[TX] <=> $right->[TX] || $left->[TX_LOW] <=> $right->[TX_LOW] || $right->[QUEUE] <=> $left->[QUEUE]
+        || $left->[NAME] cmp $right->[NAME];
 }
 
 # The worst peers of the node: lowest tx_credits, then lowest mark, then largest queue, ties by NID.
 sub worst_of {
     my ($rows) = @_;
-    my @sorted = sort { by_badness($a, $b) } grep { $_->[1][LIMIT] > 0 } @{$rows};
+    my @sorted = sort { by_badness($a, $b) } grep { $_->[LIMIT] > 0 } @{$rows};
     splice @sorted, $option{top} if @sorted > $option{top};
     return \@sorted;
 }
 
-# The same out of a scan: only the lines of the lowest values are looked for.
+# The same out of a scan: only the lines with the lowest values are looked for.
 sub worst_of_scan {
     my ($scan) = @_;
     my ($left, @rows) = ($option{top});
-    foreach my $tx (sort { $a <=> $b } keys %{$scan->{order}}) {
-        my $by_mark = $scan->{order}{$tx};
-        foreach my $mark (sort { $a <=> $b } keys %{$by_mark}) {
-            while (my ($tail, $peers) = each %{$by_mark->{$mark}}) {
-                my $fields = fields_of($tail);
-                push @rows, map { [$_, $fields] } lowest_nids(\$scan->{text}, $tail);
-                $left -= $peers;
-            }
+    foreach my $tx (sort { $a <=> $b } keys %{$scan->{pairs}}) {
+        my $with_tx = $scan->{pairs}{$tx};
+        foreach my $mark (sort { $a <=> $b } keys %{$with_tx}) {
+            push @rows, @{worst_of(rows_with($scan, $tx, $mark, $with_tx->{$mark}))};
+            $left -= $with_tx->{$mark};
             return worst_of(\@rows) if $left <= 0;
         }
     }
     return worst_of(\@rows);
 }
 
-# The first NIDs, in order, of the lines that end in this tail.
-sub lowest_nids {
-    my ($text, $tail) = @_;
-    my ($net) = $tail =~ /^(\S+)/;
-    my ($at, @nids) = (0);
-    while (($at = index ${$text}, "$tail\n", $at) >= 0) {
-        my $line_at = 1 + rindex ${$text}, "\n", $at;
-        push @nids, substr(${$text}, $line_at, $at - $line_at) . $net;
-        $at += length $tail;
-        next if @nids < 8 * $option{top};
-        @nids = sort @nids;
-        splice @nids, $option{top};
+# The rows with this tx and this mark, of which there are so many. A kernel prints both in five places; texts may come from elsewhere.
+sub rows_with {
+    my ($scan, $tx, $mark, $peers) = @_;
+    my $text   = \$scan->{text};
+    my $needle = sprintf ' %5d %5d ', $tx, $mark;
+    my ($at, $found, @rows) = (0, 0);
+    while (($at = index ${$text}, $needle, $at) >= 0) {
+        my $begin = 1 + rindex ${$text}, "\n", $at;
+        $at = index ${$text}, "\n", $at;
+        my $row = row_of(substr ${$text}, $begin, $at - $begin);
+        next if $row->[LIMIT] <= 0 || $row->[TX] != $tx || $row->[TX_LOW] != $mark;
+        push @rows, $row;
+        $found++;
+        @rows = @{worst_of(\@rows)} if @rows > 1_000;    # thousands of idle peers are alike
     }
-    @nids = sort @nids;
-    splice @nids, $option{top} if @nids > $option{top};
-    return @nids;
+    return \@rows if $found == $peers;
+    return [grep { @{$_} && $_->[TX] == $tx && $_->[TX_LOW] == $mark } map { row_of($_) } split /\n/, ${$text}];
 }
 
 # The rows of any other text of `peers`, and how many lines could not be read: 1.8's nine columns, no header, wrapped or damaged lines.
@@ -655,14 +690,16 @@ sub irregular_rows {
     my $make = sub {
         my (@words) = @_;
         return if !is_nid($words[0]) || $words[2] !~ /^(?:up|down|NA|~rtr)$/ || grep { !/\A-?[0-9]+\z/ } @words[1, 3 .. $#words];
-        my ($net) = $words[0] =~ /\@(.*)/s;
-        return [$words[0], [$net, $words[2] eq 'down' ? 1 : 0, map { 0 + $_ } @words[-6 .. -1]]];
+        return [@words[0, 2], map { 0 + $_ } @words[-6 .. -1]];
     };
     my @layouts = ('nid refs state last max rtr min tx min queue', 'nid refs state max rtr min tx min queue');
     return read_rows(${$text}, \@layouts, \&is_nid, $make);
 }
 
-sub is_nid { return $_[0] =~ /\A(?:U?[0-9]+-)?[0-9A-Za-z.:_-]{1,60}\@[a-z][a-z0-9]*\z/ }
+sub is_nid {
+    my ($word) = @_;
+    return $word =~ /\A$NID\z/o;
+}
 
 # Rows of a table whose header words are the schema, read with forbearance as lnetstat/tables/_rows.py does: a missing header (the width
 # of a row tells), rows wrapped over two lines, damaged lines. `$layouts`: header lines, the longest first; `$make`: a row of its words, or
@@ -744,18 +781,41 @@ sub update_top {
 
 # ---- peers into records ----
 
-my $recorded_scan = new_scan();
 my $recorded_top  = new_top();
 my %line_at;    # NID => where its line began in the scan before: it has not moved far
 
-# What a text of `peers` says: (nets, worst rows, bad lines, all rows of an irregular text). `$scan`: what was before it.
+# Read `peers` into the scan; returns what read_file() returns, the text without a copy in $scan->{text}.
+sub read_peers {
+    my ($scan, $path) = @_;
+    my ($read, $errno, $tries) = (undef, 0, 0);
+    while ($tries++ <= $STALE_RETRIES) {
+        $read = {time => Time::HiRes::time(), text => q{}};
+        begin_scan($scan);
+        if (my $handle = open_regular($path)) {
+            $ERRNO = 0;
+            my $part;
+            take_part($scan, \$part) while read $handle, $part, $BUFFER_BYTES;    # loops in C: a read(2) of 8 KiB for each record
+            $errno = 0 + $ERRNO;
+            close $handle or $errno ||= 0 + $ERRNO;
+        }
+        else { $errno = 0 + $ERRNO }
+        $read->{read_us} = int 1e6 * (Time::HiRes::time() - $read->{time});
+        last if $errno != Errno::ESTALE();
+    }
+    $read->{is_regular} = end_scan($scan);
+    my $is_partial = ($errno == Errno::ESTALE() || $errno == Errno::EINVAL()) && $scan->{text} ne q{};
+    @{$read}{qw(state errno flags)} = ($is_partial ? 'partial' : state_of($errno), $errno, $tries > 1 ? 'retried' : q{});
+    return $read;
+}
+
+# What the scan says: (nets, worst rows, bad lines, all rows of an irregular text).
 sub survey {
-    my ($scan, $text) = @_;
-    return (nets_of($scan), worst_of_scan($scan), 0) if take_scan($scan, $text);
-    my ($rows, $bad) = irregular_rows($text);
+    my ($scan, $is_regular) = @_;
+    return (nets_of($scan), worst_of_scan($scan), 0) if $is_regular;
+    my ($rows, $bad) = irregular_rows(\$scan->{text});
     return (undef, [], $bad, []) if !$rows;
     my $sums = new_scan();
-    add_peers($sums, $_->[1], 1) foreach @{$rows};
+    add_peer($sums, $_, 1) foreach @{$rows};
     return (nets_of($sums), worst_of($rows), $bad, $rows);
 }
 
@@ -765,20 +825,20 @@ sub record_peers {
         record_read($KEY, 'peers', $read);
         return;
     }
-    my ($nets, $worst, undef, $irregular) = survey($recorded_scan, \$read->{text});
+    my $text = \$recorded_scan->{text};
+    my ($nets, $worst, undef, $irregular) = survey($recorded_scan, $read->{is_regular});
     foreach my $net (sort keys %{$nets || {}}) {
         main::record(2, "$KEY:$net " . join(q{ }, map { defined $_ ? $_ : q{-} } @{$nets->{$net}}) . "\n");
     }
-    my $keep = update_top($recorded_top, int $read->{time}, map { $_->[0] } @{$worst});
+    my $keep = update_top($recorded_top, int $read->{time}, map { $_->[NAME] } @{$worst});
     my $is_whole = $option{rows} && $scans++ % $option{rows} == 0;
     if ($is_whole || $irregular) {
-        record_read($KEY, 'peers', $read);
+        record_read($KEY, 'peers', {%{$read}, text => ${$text}});
         return;
     }
-    $keep->{$_->[0]} = 1 foreach @{$worst};
+    $keep->{$_->[NAME]} = 1 foreach @{$worst};
     my $flags = join q{,}, grep { $_ ne q{} } $read->{flags}, 'worst';
-    my $text = $PEERS_HEADER . join q{}, lines_of(\$read->{text}, $keep, \%line_at);
-    record_read($KEY, 'peers', {%{$read}, flags => $flags, text => $text});
+    record_read($KEY, 'peers', {%{$read}, flags => $flags, text => $PEERS_HEADER . join q{}, lines_of($text, $keep, \%line_at)});
     return;
 }
 
@@ -802,7 +862,7 @@ my (%values, %parsed, %errors_of, %nets, %rates, $took_ms);
 my $shown_scan = new_scan();
 my $shown_top = new_top();
 my $errors    = 0;
-my @shown_peers;    # rows [NID, fields] that stand in the top list
+my @shown_peers;    # rows that stand in the top list
 my %facts;          # what the printers want of nis, buffers, stats and routes
 
 sub main::lnetInitInterval {
@@ -849,7 +909,9 @@ sub main::lnetAnalyze {
 
 sub peers_values {
     my ($read) = @_;
-    my ($all, $worst, $bad, $rows) = survey($shown_scan, \$read->{text});
+    begin_scan($shown_scan);
+    take_part($shown_scan, \$read->{text});
+    my ($all, $worst, $bad, $rows) = survey($shown_scan, end_scan($shown_scan));
     $errors += $bad;
     return if !$all;
     my @values;
@@ -861,17 +923,17 @@ sub peers_values {
         push @values, map { defined $total{$_} ? ["$base.$_", $total{$_}] : () } @{$METRICS{'peers.NET'}};
         push @values, map { ["$base.hist.tx_share.$_", $total{$_}] } @{$METRICS{'peers.NET.hist.tx_share'}};
     }
-    my %is_worst = map { $_->[0] => 1 } @{$worst};
-    my $standing = update_top($shown_top, int $read->{time}, map { $_->[0] } @{$worst});
+    my %is_worst = map { $_->[NAME] => 1 } @{$worst};
+    my $standing = update_top($shown_top, int $read->{time}, map { $_->[NAME] } @{$worst});
     my %left = map { $_ => 1 } grep { !$is_worst{$_} } keys %{$standing};
     ($rows) = irregular_rows(\join q{}, lines_of(\$read->{text}, \%left, {})) if %left && !$rows;
-    push @{$worst}, grep { $left{$_->[0]} && $_->[1][LIMIT] > 0 } @{$rows || []};
-    @shown_peers = sort { by_badness($a, $b) } grep { $standing->{$_->[0]} } @{$worst};
+    push @{$worst}, grep { $left{$_->[NAME]} && $_->[LIMIT] > 0 } @{$rows || []};
+    @shown_peers = sort { by_badness($a, $b) } grep { $standing->{$_->[NAME]} } @{$worst};
     foreach my $row (@shown_peers) {
-        my ($nid, $fields) = @{$row};
+        my $nid = $row->[NAME];
         my %value;
-        @value{qw(rtr_credits rtr_credits_min tx_credits tx_credits_min queue_bytes)} = @{$fields}[RTR .. QUEUE];
-        my $base = 'peers.' . net_node($fields->[NET]) . '.top.' . nid_node($nid);
+        @value{qw(rtr_credits rtr_credits_min tx_credits tx_credits_min queue_bytes)} = @{$row}[RTR .. QUEUE];
+        my $base = 'peers.' . net_node(substr $nid, 1 + rindex $nid, q{@}) . '.top.' . nid_node($nid);
         push @values, map { ["$base.$_", $value{$_}] } @{$METRICS{'peers.NET.top.NID'}};
     }
     $values{peers} = \@values;
@@ -1081,8 +1143,7 @@ sub detail {
     my $text = "# LNET DETAIL: the worst peers, every NI and CPT, every pool\n";
     $text .= sprintf "#%-39s %6s %6s %6s %6s %6s %10s\n", qw(Peer Max Tx TxLow Rtr RtrLow Queue);
     foreach my $row (@shown_peers) {
-        my $fields = $row->[1];
-        $text .= sprintf " %-39s %6d %6d %6d %6d %6d %10d\n", $row->[0], @{$fields}[LIMIT, TX, TX_LOW, RTR, RTR_LOW, QUEUE];
+        $text .= sprintf " %-39s %6d %6d %6d %6d %6d %10d\n", @{$row}[NAME, LIMIT, TX, TX_LOW, RTR, RTR_LOW, QUEUE];
     }
     $text .= sprintf "#%-39s %6s %6s %6s %6s %6s\n", qw(NI Max Tx TxLow CPT State);
     foreach my $ni (@{$facts{nis} || []}) {
