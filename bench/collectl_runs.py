@@ -121,10 +121,10 @@ class Bench:
     def noise(self, seconds: int, window_ms: int, collector: Sequence[str | Path] = ()) -> tuple[Noise, float]:
         """Return the probe's medians beside a collector on the same CPU, and what the collector was on it per second, in microseconds."""
         cpu = max(os.sched_getaffinity(0))
-        probe = [self.folder / "win", str(cpu), str(seconds), "2", str(window_ms)]
+        probe: list[str | Path] = [self.folder / "win", str(cpu), str(seconds), "2", str(window_ms)]
         running = None
         if collector:
-            command = ["chrt", "-f", "20", "taskset", "-c", str(cpu), *collector]
+            command: list[str | Path] = ["chrt", "-f", "20", "taskset", "-c", str(cpu), *collector]
             running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             time.sleep(3)  # its start is no part of the figure
         try:
@@ -188,7 +188,7 @@ class Sink:
 def export_us(bench: Bench, metrics: int, samples: int, pairs: int) -> tuple[float, float]:
     """Return what a metric costs with lnetcarbon.ph and with graphite.ph: microseconds, the same run without export taken off."""
     meter, sink = (f"metrics={metrics}", "clock"), Sink()
-    exports = (f"{MODULES / 'lnetcarbon.ph'},{sink.address},series_max={2 * metrics}", f"graphite,{sink.address}")
+    exports = (f"{MODULES / 'lnetcarbon.ph'},{sink.address},series_max={metrics + 500}", f"graphite,{sink.address}")
     costs: dict[str, list[float]] = {export: [] for export in exports}
     for _ in range(pairs):
         without = bench.collectl(samples, meter=meter, arguments=("-i1",)).sample_us
