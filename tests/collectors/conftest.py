@@ -191,7 +191,7 @@ class Plan:
         return f"{ADVANCE},plan={self.folder / 'plan'}"
 
 
-def ticks_of(snapshots: Iterable[Snapshot], within_ns: int = 50_000_000) -> Iterator[list[Snapshot]]:
+def ticks_of(snapshots: Iterable[Snapshot], within_ns: int = 80_000_000) -> Iterator[list[Snapshot]]:
     """Put the snapshots of one host that were read together into ticks."""
     tick: list[Snapshot] = []
     for snapshot in snapshots:

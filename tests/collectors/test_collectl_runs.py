@@ -106,7 +106,7 @@ def rows_of(file: Path) -> tuple[str, list[str]]:
 
 def plots_in(folder: Path) -> dict[str, tuple[str, list[str]]]:
     """Return header and rows by extension: tab, lnt, lsv."""
-    return {re.sub(r".*\.(\w+)(\.gz)?$", r"\1", file.name): rows_of(file) for file in folder.iterdir() if ".raw" not in file.name}
+    return {file.name.removesuffix(".gz").rpartition(".")[2]: rows_of(file) for file in folder.iterdir() if ".raw" not in file.name}
 
 
 @pytest.mark.parametrize("show", SHOWN)
