@@ -1,8 +1,8 @@
-# Words: demo test lint bench bench-accuracy validate docs fuzz clean. Each makes the environment .venv by itself.
+# Words: demo test lint bench bench-accuracy validate docs fuzz soak clean. Each makes the environment .venv by itself.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN    := .venv/bin
 
-.PHONY: demo test lint bench bench-accuracy validate docs fuzz clean
+.PHONY: demo test lint bench bench-accuracy validate docs fuzz soak clean
 
 demo: .venv/ready-demo
 	$(BIN)/python -m lnetstat.demo
@@ -30,6 +30,10 @@ validate: .venv/ready
 
 fuzz: .venv/ready
 	$(BIN)/python bench/fuzz.py
+
+# Ten minutes of real collectl with the plug-ins while Carbon is killed and comes back.
+soak: .venv/ready
+	$(BIN)/python -m bench.soak_collectl
 
 docs: .venv/ready
 	$(BIN)/python -m lnetstat tables --markdown > docs/columns.md

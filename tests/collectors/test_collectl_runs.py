@@ -114,6 +114,8 @@ def test_plot_files_have_as_many_columns_in_every_row_as_in_the_header(recorded:
     played(recorded, show, "-P", "-f", tmp_path)
     plots = plots_in(tmp_path)
     wanted = {"s": {"tab"}, "d": {"lnt", "lsv"}, "sd": {"tab", "lnt", "lsv"}}
+    if show == "d":
+        plots.pop("tab", None)  # collectl's own, of its date and time alone
     assert plots.keys() == wanted[show]
     for kind, (header, rows) in plots.items():
         columns = header.split()
