@@ -355,7 +355,6 @@ sub is_wanted {
 sub tell_state {
     my ($name, $path, $read) = @_;
     my $why = q{};
-    return if $read->{state} eq 'absent' && !$seen{$name};
     if ($read->{state} eq 'forbidden' || $read->{state} eq 'failed') {
         local $ERRNO = $read->{errno};
         $why = "$path: $read->{state}: $ERRNO";

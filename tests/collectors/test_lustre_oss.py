@@ -154,6 +154,13 @@ def test_a_reset_is_an_interval_without_rate(plan: Plan, after: bytes) -> None:
     assert same(table.column("[LSV:ost_io]ost_write"), [5, NAN, 2])
 
 
+def test_bare_counts_that_fell_are_a_reset(plan: Plan) -> None:
+    """Counters of older releases have no sum that could fall with them."""
+    for at_s, writes in ((100, 500), (110, 20), (120, 60)):
+        plan.step({IO: stats(at_s, f"ost_write {writes} [reqs]")})
+    assert same(plotted(plan).column("[LSV]OstWrite"), [NAN, 4])
+
+
 def test_one_service_without_a_rate_leaves_the_sum_without(plan: Plan) -> None:
     """Pings of a service that began anew are not quietly left out of the sum; a service that is gone gets none."""
     plan.step({IO: io(100, 10, 0), MDT: pinged(100, 900), MGS: pinged(100, 50)})

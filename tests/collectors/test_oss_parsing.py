@@ -22,6 +22,10 @@ TEXTS = [file.read_text() for file in sorted(REPO.glob("sample-data/*/*.stats--*
     "snapshot_time 1.5 secs.nsecs\nstatfs 2 samples [reqs]\nstatfs 3 samples [reqs]\n",
     "thandle starting 12 samples [usec] 1 2 7 -9\r\n",
     "snapshot_time 5\n",
+    "snapshot_time 5.1234567 secs.usecs\nread_bytes 3 samples [bytes] 1 2 5 9\n",
+    "snapshot_time 5.1234567891\na b c d 3 samples [bytes] 1 2 5 9 11 x\n",
+    "snapshot_time 5.1 secs\na b c d 3 samples [bytes] 1 2 5 9 11\na b c d e 3 samples [bytes]\nstart_time 5.1 secs.msecs\n",
+    f"snapshot_time 5\nstatfs {' ' * 4096} 3 samples [reqs]\n",
     "",
 ]
 SERVER = r"""
@@ -60,20 +64,26 @@ def perl() -> Iterator[Perl]:
     assert made.process.returncode == 0
 
 
+def in_perl(time_ns: int | float | None) -> object:
+    """Return a time as it is, one beyond 64 bits, in the year 2554, about as it is."""
+    return time_ns if time_ns is None or time_ns < 2**63 else f"{time_ns:.9e}"
+
+
 def by_perl(perl: Perl, text: str) -> object:
     found = perl.ask("parse", text)
     if not found["counters"]:
         assert found["names"] == []
     counters = [(name, *(found["counters"][name][key] for key in ("samples", "sum", "unit"))) for name in found["names"]]
     rows = [(name, int(count), None if total is None else int(total), unit) for name, count, total, unit in counters]
-    return rows, found.get("snapshot_ns"), found.get("start_ns"), found["problems"]
+    return rows, in_perl(found.get("snapshot_ns")), in_perl(found.get("start_ns")), found["problems"]
 
 
 def by_python(text: str) -> object:
     snapshot = Snapshot("ost.OSS.ost_io.stats", "oss1", 0, 0, 0, State.OK, 0, frozenset(), text)
     (sample,) = samples(snapshot)
     rows = [(row.counter, row.samples, row.sum, row.unit) for row in sample.rows]
-    return rows, sample.facts.get("snapshot_time"), sample.facts.get("start_time"), len(sample.problems)
+    times = [sample.facts.get(name) for name in ("snapshot_time", "start_time")]
+    return rows, *(in_perl(None if time is None else int(time)) for time in times), len(sample.problems)
 
 
 @pytest.mark.parametrize("text", TEXTS)

@@ -188,6 +188,50 @@ def test_verbose_has_a_line_for_each_service_and_request(tmp_path: Path) -> None
     assert ["ost_io", "ost_write", "7", "200", "usec"] in [[*row[:3], row[3].removesuffix(".0"), *row[4:]] for row in rows if len(row) == 5]
 
 
+def raw_of(plan: Plan, to: Path, host: str) -> Path:
+    """Record a plan as if it were of that host."""
+    to.mkdir()
+    told("--import", f"{plan.advance()}:{oss(f'path={plan.tree}')}", EVERY, "-c", str(plan.count - 1), "-f", to)
+    (file,) = to.iterdir()
+    named = to / re.sub(r"^.*?(-\d{8}-\d{6}\.raw).*", rf"{host}\1", file.name)
+    named.write_text(re.sub(r"^(# Host: +)\S+", rf"\1{host}", raw_text(to), flags=re.MULTILINE))
+    return named
+
+
+def test_another_host_in_one_playback_begins_anew(tmp_path: Path) -> None:
+    first, second = Plan(tmp_path / "a"), Plan(tmp_path / "b")
+    for step in range(3):
+        first.step({IO: io(100 + step, 10, 0), OST: stats(100 + step, f"req_waittime {step} [usecs] 1 1 {step}")})
+    second.step({IO: io(200, 10, 0), OST: b""})
+    for step in range(1, 3):
+        second.step({OST: stats(200 + step, f"req_waittime {100 + 7 * step} [usecs] 1 1 {900 + step}")})
+    # the second host's file said nothing in its first sample, and the first host's file of that name is not its past
+    folder = tmp_path / "raw"
+    folder.mkdir()
+    for steps, name, host in ((first, "x", "alpha"), (second, "y", "beta")):
+        raw = raw_of(steps, tmp_path / name, host)
+        raw.rename(folder / raw.name)
+    output = told("-p", f"{folder}/*", "--import", oss(), "-P")[0]
+    found = [row.split(" ") for row in output.splitlines() if row[:2] == "20"]
+    names = next(line for line in output.splitlines() if line.startswith("#Date")).split(" ")
+    assert [row[names.index("[LSV]OstReqs")] for row in found] == ["1", "1", "NaN", "7"]
+
+
+@pytest.mark.parametrize("show", ["s", "d", "sd"])
+def test_summary_detail_or_both(tmp_path: Path, show: str) -> None:
+    outputs = []
+    for way in ("--verbose", "-P"):
+        plan = busy_plan(tmp_path / way)
+        outputs.append(told("--import", f"{plan.advance()}:{oss(show, f'path={plan.tree}')}", "-i0", "-c1", way)[0])
+    verbose, plot = outputs
+    assert ("# LUSTRE SERVICES" in verbose, "# LUSTRE REQUESTS" in verbose) == ("s" in show, "s" in show)
+    assert ("# LUSTRE SERVICE DETAIL" in verbose) == ("d" in show)
+    names = table_of(plot).names
+    assert ("[LSV]OstIoWait" in names) == ("s" in show)
+    assert ("[LSV:ost_io]Wait" in names) == ("[LSV:ost_io]ost_write_mean" in names) == ("d" in show)
+    assert not any("req_" in name for name in names)
+
+
 def test_totals_of_a_playback(tmp_path: Path) -> None:
     """collectl's --stats asks for the events of the whole, not for rates."""
     plan = busy_plan(tmp_path / "plan")

@@ -63,7 +63,7 @@ def test_every_shared_case(perl: Perl) -> None:
     assert found == CASES
 
 
-NETS = st.from_regex(r"[a-z0-9.]{0,6}", fullmatch=True)
+NETS = st.one_of(st.sampled_from(["tcp", "o2ib1", "gni", "lo"]), st.from_regex(r"[a-z0-9.]{0,6}", fullmatch=True))
 ADDRESSES = st.one_of(
     st.lists(st.integers(0, 300).map(str), min_size=3, max_size=5).map(".".join),
     st.from_regex(r"[0-9]{1,12}", fullmatch=True),
@@ -73,12 +73,20 @@ NAMES = st.one_of(
     st.text(max_size=120),
     st.binary(max_size=120).map(lambda data: data.decode("utf-8", "surrogateescape")),
     st.text("ab01AB._-@:/ \n", max_size=100),
-    st.tuples(ADDRESSES, st.sampled_from(["@", "", "@@"]), NETS).map("".join),
+    st.tuples(ADDRESSES, st.sampled_from(["@", "@", "@", "", "@@"]), NETS).map("".join),
     st.from_regex(r"[a-z]{1,8}[._][A-Za-z0-9_.-]{0,20}\n?", fullmatch=True),
 )
 
 
-@settings(max_examples=400, deadline=None)
-@given(kind=st.sampled_from(list(NODES)), name=NAMES)
-def test_any_name(perl: Perl, kind: str, name: str) -> None:
-    assert perl.node(kind, name) == NODES[kind](name)
+@settings(max_examples=300, deadline=None)
+@given(name=NAMES)
+def test_any_name(perl: Perl, name: str) -> None:
+    for kind, node in NODES.items():
+        assert perl.node(kind, name) == node(name)
+
+
+@pytest.mark.parametrize("host", ["a..b", "a.b-", "a\n", "1", "a.-b", "A" * 91, "é"])
+@pytest.mark.parametrize("kind", list(NODES))
+def test_odd_names(perl: Perl, kind: str, host: str) -> None:
+    for name in (host, f"10.0.0.1@{host}", f"{host}@tcp", f"a:b@{host}", f"a.{host}", "a:b@tcp", "a:b:c@tcp", "01.0.0.1@tcp"):
+        assert perl.node(kind, name) == NODES[kind](name)
