@@ -481,8 +481,11 @@ use constant {
 };
 
 # `text`: the latest; `at`: so many bytes of it are of the scan under way; `rest`: a line of that scan that is not whole yet; `nets`: sums;
-# `pairs`: {tx}{mark} => how many peers: the order of the worst; `irregular`: it is not the text of Lustre 2.1 and later.
-sub new_scan { return {text => q{}, at => 0, rest => q{}, nets => {}, pairs => {}, irregular => 0} }
+# `irregular`: it is not the text of Lustre 2.1 and later. In the order of the worst, {tx}{mark}: `busy` {line} => 1 of peers that hold credits,
+# `idle` => how many peers, and `found` => their rows, as far as they had to be looked for.
+sub new_scan {
+    return {text => q{}, at => 0, rest => q{}, irregular => 0, nets => {}, busy => {}, idle => {}, found => {}};
+}
 
 sub begin_scan {
     my ($scan) = @_;
@@ -616,9 +619,15 @@ sub add_peer {
     ($of_net->{rtr}{$rtr}         += $sign) || delete $of_net->{rtr}{$rtr};
     ($of_net->{rtr_low}{$rtr_low} += $sign) || delete $of_net->{rtr_low}{$rtr_low};
     ($of_net->{queue}{$queue}     += $sign) || delete $of_net->{queue}{$queue};
-    my $with_tx = $scan->{pairs}{$tx} ||= {};
-    ($with_tx->{$tx_low} += $sign) || delete $with_tx->{$tx_low};
-    delete $scan->{pairs}{$tx} if !%{$with_tx};
+    if ($tx == $limit) {
+        ($scan->{idle}{$tx}{$tx_low} += $sign) || delete $scan->{idle}{$tx}{$tx_low};
+        delete $scan->{found}{"$tx $tx_low"};
+    }
+    else {
+        my $with_mark = $scan->{busy}{$tx}{$tx_low} ||= {};
+        ($with_mark->{$line} += $sign) || delete $with_mark->{$line};
+        delete $scan->{busy}{$tx}{$tx_low} if !%{$with_mark};
+    }
     return 1;
 }
 
@@ -650,23 +659,28 @@ sub worst_of {
     return \@sorted;
 }
 
-# The same out of a scan: only the lines with the lowest values are looked for.
+# The same out of a scan, from the lowest tx and mark on.
 sub worst_of_scan {
     my ($scan) = @_;
-    my ($left, @rows) = ($option{top});
-    foreach my $tx (sort { $a <=> $b } keys %{$scan->{pairs}}) {
-        my $with_tx = $scan->{pairs}{$tx};
-        foreach my $mark (sort { $a <=> $b } keys %{$with_tx}) {
-            push @rows, @{worst_of(rows_with($scan, $tx, $mark, $with_tx->{$mark}))};
-            $left -= $with_tx->{$mark};
-            return worst_of(\@rows) if $left <= 0;
+    my (@rows, %found);
+    foreach my $tx (sort { $a <=> $b } keys %{{%{$scan->{busy}}, %{$scan->{idle}}}}) {
+        my ($busy, $idle) = map { $scan->{$_}{$tx} || {} } qw(busy idle);
+        foreach my $mark (sort { $a <=> $b } keys %{{%{$busy}, %{$idle}}}) {
+            push @rows, map { row_of($_) } keys %{$busy->{$mark} || {}};
+            if (my $peers = $idle->{$mark}) {
+                push @rows, @{$found{"$tx $mark"} = $scan->{found}{"$tx $mark"} || worst_of(idle_rows($scan, $tx, $mark, $peers))};
+            }
+            last if @rows >= $option{top};
         }
+        last if @rows >= $option{top};
     }
+    $scan->{found} = \%found;    # what was not wanted now need not be kept
     return worst_of(\@rows);
 }
 
-# The rows with this tx and this mark, of which there are so many. A kernel prints both in five places; texts may come from elsewhere.
-sub rows_with {
+# The rows of idle peers with this tx and this mark, of which there are so many. A kernel prints both in five places; texts may come from
+# elsewhere.
+sub idle_rows {
     my ($scan, $tx, $mark, $peers) = @_;
     my $text   = \$scan->{text};
     my $needle = sprintf ' %5d %5d ', $tx, $mark;
@@ -675,13 +689,13 @@ sub rows_with {
         my $begin = 1 + rindex ${$text}, "\n", $at;
         $at = index ${$text}, "\n", $at;
         my $row = row_of(substr ${$text}, $begin, $at - $begin);
-        next if $row->[LIMIT] <= 0 || $row->[TX] != $tx || $row->[TX_LOW] != $mark;
+        next if !@{$row} || $row->[LIMIT] <= 0 || $row->[TX] != $tx || $row->[LIMIT] != $tx || $row->[TX_LOW] != $mark;
         push @rows, $row;
         $found++;
         @rows = @{worst_of(\@rows)} if @rows > 1_000;    # thousands of idle peers are alike
     }
     return \@rows if $found == $peers;
-    return [grep { @{$_} && $_->[TX] == $tx && $_->[TX_LOW] == $mark } map { row_of($_) } split /\n/, ${$text}];
+    return [grep { @{$_} && $_->[LIMIT] == $tx && $_->[TX] == $tx && $_->[TX_LOW] == $mark } map { row_of($_) } split /\n/, ${$text}];
 }
 
 # The rows of any other text of `peers`, and how many lines could not be read: 1.8's nine columns, no header, wrapped or damaged lines.
