@@ -129,7 +129,7 @@ sub read_file {
         if (my $handle = open_regular($path)) {
             $text  = $take ? $take->($handle) : slurp($handle);
             $errno = 0 + $ERRNO;
-            close $handle or $errno ||= 0 + $ERRNO;
+            $errno ||= 0 + $ERRNO if !close $handle;
         }
         else {
             $errno = 0 + $ERRNO;
@@ -754,12 +754,13 @@ sub read_rows {
         elsif (@{$words} < $width && $starts_row->($words->[0])) { $pending = $words }
         else                                                     { $bad++ }
     }
-    $bad++ if $pending;
-    return (@rows || !$bad ? \@rows : undef, $bad);
+    $bad++ if $pending || (@rows && $text !~ /[\r\n]\z/);    # a last row without its line end may be cut
+    return @rows || !$bad ? (\@rows, $bad) : (undef, 1);
 }
 
 sub width_of {
-    my @words = split q{ }, $_[0];
+    my ($layout) = @_;
+    my @words = split q{ }, $layout;
     return scalar @words;
 }
 
@@ -810,7 +811,7 @@ sub read_peers {
             my $part;
             take_part($scan, \$part) while read $handle, $part, $BUFFER_BYTES;    # loops in C: a read(2) of 8 KiB for each record
             $errno = 0 + $ERRNO;
-            close $handle or $errno ||= 0 + $ERRNO;
+            $errno ||= 0 + $ERRNO if !close $handle;
         }
         else { $errno = 0 + $ERRNO }
         $read->{read_us} = int 1e6 * (Time::HiRes::time() - $read->{time});
@@ -942,7 +943,13 @@ sub peers_values {
     my %left = map { $_ => 1 } grep { !$is_worst{$_} } keys %{$standing};
     ($rows) = irregular_rows(\join q{}, lines_of(\$read->{text}, \%left, {})) if %left && !$rows;
     push @{$worst}, grep { $left{$_->[NAME]} && $_->[LIMIT] > 0 } @{$rows || []};
-    @shown_peers = sort { by_badness($a, $b) } grep { $standing->{$_->[NAME]} } @{$worst};
+    my %row_of;    # rows of one NID as one: its worst values
+    foreach my $row (grep { $standing->{$_->[NAME]} } @{$worst}) {
+        my $joined = $row_of{$row->[NAME]} ||= [@{$row}];
+        foreach my $field (RTR .. TX_LOW) { lower(\$joined->[$field], $row->[$field]) }
+        $joined->[QUEUE] = $row->[QUEUE] if $row->[QUEUE] > $joined->[QUEUE];
+    }
+    @shown_peers = sort { by_badness($a, $b) } values %row_of;
     foreach my $row (@shown_peers) {
         my $nid = $row->[NAME];
         my %value;
@@ -957,10 +964,11 @@ sub peers_values {
 # Each of these returns ([[name, value], ...], what the printers want, lines that could not be read); no values for a text without rows.
 sub stats_values {
     my ($text) = @_;
-    my @numbers = $text =~ /\A\s*((?:[0-9]{1,20}[ \t]+){10}[0-9]{1,20})[ \t]*(?:\r?\n|\z)/ ? split q{ }, $1 : return (undef, undef, 1);
+    my ($numbers, $end, $more) = $text =~ /\A\s*((?:[0-9]{1,20}[ \t]+){10}[0-9]{1,20})[ \t]*(\r?\n|\z)\s*(.?)/ or return (undef, undef, 1);
     my %total;
-    @total{@{$METRICS{lnet_stats}}} = @numbers;
-    return ([map { ["lnet_stats.$_", $total{$_}] } @{$METRICS{lnet_stats}}], \%total);
+    @total{@{$METRICS{lnet_stats}}} = split q{ }, $numbers;
+    my $bad = ($end eq q{} ? 1 : 0) + ($more eq q{} ? 0 : 1);
+    return ([map { ["lnet_stats.$_", $total{$_}] } @{$METRICS{lnet_stats}}], \%total, $bad);
 }
 
 sub buffers_values {
@@ -996,18 +1004,19 @@ sub whole_numbers {
 
 sub nis_values {
     my ($text) = @_;
+    my %rows_of;
     my $make = sub {
         my ($nid, @words) = @_;
+        my $cpt = $rows_of{$nid}++ || 0;    # damaged rows count too
         my $status = @words > 5 ? shift @words : undef;
         return if !is_nid($nid) || (defined $status && $status !~ /^(?:up|down)$/) || grep { !/\A-?[0-9]+\z/ } @words;
-        return [$nid, $status, map { 0 + $_ } @words[-3 .. -1]];
+        return [$nid, $cpt, $status, map { 0 + $_ } @words[-3 .. -1]];
     };
     my ($rows, $bad) = read_rows($text, ['nid status alive refs peer rtr max tx min', 'nid refs peer max tx min'], \&is_nid, $make);
     return (undef, undef, $bad) if !$rows;
-    my (@values, @nis, %seen_rows);
+    my (@values, @nis);
     foreach my $row (@{$rows}) {
-        my ($nid, $status, $limit, $tx, $low) = @{$row};
-        my $cpt = $seen_rows{$nid}++ || 0;
+        my ($nid, $cpt, $status, $limit, $tx, $low) = @{$row};
         next if $limit == 0;    # the loopback NI holds no credits
         my %value = (tx_credits => $tx, tx_credits_min => $low, tx_credits_max => $limit);
         $value{up} = $status eq 'up' ? 1 : 0 if defined $status;

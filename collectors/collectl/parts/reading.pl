@@ -29,7 +29,7 @@ sub read_file {
         if (my $handle = open_regular($path)) {
             $text  = $take ? $take->($handle) : slurp($handle);
             $errno = 0 + $ERRNO;
-            close $handle or $errno ||= 0 + $ERRNO;
+            $errno ||= 0 + $ERRNO if !close $handle;
         }
         else {
             $errno = 0 + $ERRNO;
