@@ -195,7 +195,7 @@ def _row(host: str, resource: Resource, subject: str, number: int, samples: pd.D
 def measure(row: Row, incidents: tuple[Interval, ...] = ()) -> CreditUse:
     """Return how far the credits of one row were used."""
     scans = row.scans or listed.scans_at(row.time_s)
-    span = scans.span_s[np.searchsorted(scans.time_s, row.time_s)] if row.scans else scans.span_s
+    span = listed.span_of(row.time_s, scans)
     typical = typical_interval(scans.time_s)
     below = row.credits < 0
     limit = int(row.limit[-1])

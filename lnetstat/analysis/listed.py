@@ -30,6 +30,12 @@ def scans_at(time_s: FloatArray) -> Scans:
     return Scans(time_s, spells.durations(time_s))
 
 
+def span_of(time_s: FloatArray, scans: Scans) -> FloatArray:
+    """Return how long each sample of a row stands among all scans; a stamp may stand twice."""
+    before_s = np.arange(time_s.size) - np.searchsorted(time_s, time_s)
+    return scans.span_s[np.minimum(np.searchsorted(scans.time_s, time_s) + before_s, scans.span_s.size - 1)]
+
+
 def states_of_scans(frames: Frames) -> pd.DataFrame:
     """Return the lines of `states` that tell of the scans of `peers`, none where all of them are whole."""
     states = frames.states
@@ -45,7 +51,7 @@ def scans_of(frames: Frames) -> dict[str, Scans]:
     if own.empty:
         return {}
     return {
-        str(host): scans_at(np.unique(lines["time_ns"].to_numpy(np.int64)) / 1e9)
+        str(host): scans_at(np.sort(lines["time_ns"].to_numpy(np.int64)) / 1e9)
         for host, lines in own.groupby("host", observed=True)
         if (lines["state"] == WORST).any()
     }
