@@ -125,7 +125,7 @@ sub read_file {
         if (my $handle = open_regular($path)) {
             $text  = $take ? $take->($handle) : slurp($handle);
             $errno = 0 + $ERRNO;
-            close $handle or $errno ||= 0 + $ERRNO;
+            $errno ||= 0 + $ERRNO if !close $handle;
         }
         else {
             $errno = 0 + $ERRNO;
@@ -376,6 +376,10 @@ sub instance_of {
     return $name;
 }
 
+my %SYNONYMS = (usecs => 'usec', secs => 'sec');
+my $VALUES   = qr/(?: -?[0-9]{1,20}){2} (-?[0-9]{1,18})(?: -?[0-9]{1,20})?/;    # min max SUM sumsq
+my $REGULAR  = qr{\A([!-~]{1,80}) {1,80}([0-9]{1,18}) samples \[([A-Za-z/%]{1,16})\](?:$VALUES)?\z};
+
 # {counters => {NAME => {samples, sum (none for a bare count), unit}}, names => [in the file's order], snapshot_ns, start_ns, problems => N,
 # problem => the first one in words}; no `counters` where nothing in the text is usable.
 sub parse_stats {
@@ -385,6 +389,11 @@ sub parse_stats {
     my @lines = split /\n/, $text, -1;
     foreach my $number (1 .. @lines) {
         my $line = $lines[$number - 1];
+        if ($number < @lines && $line =~ $REGULAR && !$stats{counters}{$1}) {    # nearly all are; the rest is taken apart word by word
+            $stats{counters}{$1} = {samples => 0 + $2, sum => defined $4 ? 0 + $4 : undef, unit => $SYNONYMS{$3} || $3};
+            push @{$stats{names}}, $1;
+            next;
+        }
         my @words = length $line > 4096 ? q{} : split q{ }, $line;
         next if !@words;
         my $cut = $number == @lines;    # without a line end the last number may be cut
@@ -414,7 +423,7 @@ sub take_counter {
     my $expected = 'NAME COUNT samples [UNIT] and none, three or four numbers';
     my ($at) = grep { $words[$_] eq 'samples' } 2 .. $#words;
     return $expected if !defined $at || $at == $#words || $words[$at + 1] !~ m{\A\[([A-Za-z/%]{1,16})\]\z};
-    my $unit = $1 eq 'usecs' ? 'usec' : $1 eq 'secs' ? 'sec' : $1;
+    my $unit = $SYNONYMS{$1} || $1;
     my @values = @words[$at + 2 .. $#words];
     my @name   = @words[0 .. $at - 2];
     return $expected if @values == 1 || @values == 2 || $words[$at - 1] !~ /\A[0-9]{1,20}\z/ || grep { !/\A-?[0-9]{1,20}\z/ } @values;
