@@ -126,7 +126,7 @@ class Bench:
         if collector:
             command: list[str | Path] = ["chrt", "-f", "20", "taskset", "-c", str(cpu), *collector]
             running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            time.sleep(3)  # its start is no part of the figure
+            time.sleep(min(3, seconds))  # its start is no part of the figure
         try:
             before_ns = _on_cpu_ns(running.pid) if running else 0
             began_s = time.monotonic()
