@@ -302,12 +302,13 @@ sub forget_names {
 # One node of a name that somebody else's module may have made.
 sub plain_node {
     my ($node) = @_;
-    return $node =~ /\A[A-Za-z0-9_-]+\z/ ? $node : hex_node($node);
+    return $node =~ /\A[A-Za-z0-9_-]{1,200}\z/ ? $node : hex_node($node);    # a file name ends at 255
 }
 
 # The path of a name that is sent for the first time; '' where the node sends too many names already.
 sub admit {
     my ($name) = @_;
+    return q{} if defined $PATH{$name};
     forget_names() if keys %PATH > 2 * $OPTION{series_max} + 10_000;    # new top peers, day after day
     my @nodes = split /[.]/, $name, -1;
     if (@nodes != 5 || $nodes[2] ne 'top') {                            # a net may be called top
@@ -471,24 +472,31 @@ sub offer {
 # The lines of one second. This is where the time goes with hundreds of metrics: no call for a known name with a whole number.
 sub lines_of {
     my ($second, $names, $values) = @_;
-    no warnings 'uninitialized';
-    my $all = join "\n", q{}, @{$values}, q{};
-    my $odd = $all =~ tr/-0-9\n//c || index($all, "\n\n") >= 0 || index($all, "-\n") >= 0;
-    $values = [map { scalar number($_) } @{$values}] if $odd;
+    ($names, $values) = finite($names, $values) if !are_whole($values);
     my $end  = " $second\n";
     my $text = q{};
-    my $at   = 0;
-    foreach my $name (@{$names}) {
-        my $value = $values->[$at++];
-        my $path  = $PATH{$name};
-        $path = admit($name) if !defined $path;
-        if ($path eq q{} || !defined $value) {
-            $LOST++ if !defined $value;
-            next;
-        }
-        $text .= $path . $value . $end;
+    foreach my $at (0 .. $#{$names}) {
+        my $path = $PATH{$names->[$at]} || admit($names->[$at]) || next;
+        $text .= $path . $values->[$at] . $end;
     }
     return $text;
+}
+
+# Tell whether all values are whole numbers, looking at all of them in one go.
+sub are_whole {
+    my ($values) = @_;
+    no warnings 'uninitialized';
+    my $all = join "\n", q{}, @{$values}, q{};
+    return !($all =~ tr/-0-9\n//c) && index($all, "\n\n") < 0 && index($all, "-\n") < 0;
+}
+
+# The names and values without those that are no finite numbers; these are counted as lost.
+sub finite {
+    my ($names, $values) = @_;
+    my @numbers = map { scalar number($_) } @{$values};
+    my @good    = grep { defined $numbers[$_] } 0 .. $#numbers;
+    $LOST += @numbers - @good;
+    return ([@{$names}[@good]], [@numbers[@good]]);
 }
 
 # ---- the queue ----
@@ -500,6 +508,7 @@ sub lines_of {
 # The newest chunk goes first, then the oldest: what a dashboard shows is there at once after an outage, and the gap fills behind it.
 
 my (@WAITING, @RECENT, @AGAIN);
+my @SEGMENTS;       # {file, bytes, points, offset}, oldest first; points: those from offset on
 my ($WAITING_BYTES, $RECENT_BYTES) = (0, 0);
 my $FLIGHT;         # the chunk that is being written,
 my $OFFSET = 0;     # from here on
@@ -509,7 +518,7 @@ my ($SENT, $RESENT) = (0, 0);
 # Points that wait, that were sent, that were sent again.
 sub counts {
     my $waiting = 0;
-    $waiting += $_->{points} foreach @WAITING, our_segments(), $FLIGHT && !$FLIGHT->{written} ? $FLIGHT : ();
+    $waiting += $_->{points} foreach @WAITING, @SEGMENTS, $FLIGHT && !$FLIGHT->{written} ? $FLIGHT : ();
     return ($waiting, $SENT, $RESENT);
 }
 
@@ -622,16 +631,11 @@ sub put_back {
 # A segment is a file of whole lines that is written once, under another name until it is whole, and removed when its last piece has been
 # sent: SEQUENCE.POINTS. What one collectl leaves behind the next one finds. One process at a time: a lock.
 
-my @SEGMENTS;            # {file, bytes, points, offset}, oldest first; points: those from offset on
 my $SPOOL_BYTES = 0;
 my $SPOOL_NEXT  = 1;
 my $SPOOL_LOCK;          # its handle; false where the folder cannot be used
 my $SPOOL_RETRY_S = 60;
 my $SPOOL_TRIED_AT;
-
-sub our_segments {
-    return @SEGMENTS;
-}
 
 # Tell whether the folder is there and ours; where it is not, told once and tried again a minute later.
 sub spool_is_open {
@@ -683,6 +687,7 @@ sub save_segment {
     return 0 if defined $SPOOL_TRIED_AT && $TOLD{spool} && now_s() - $SPOOL_TRIED_AT < $SPOOL_RETRY_S;    # the disk was full a moment ago
     my ($text, $points) = (join(q{}, map { $_->{text} } @chunks), 0);
     $points += $_->{points} foreach @chunks;
+    return 0 if length $text > $OPTION{spool_max};
     drop_segment(shift @SEGMENTS) while @SEGMENTS && $SPOOL_BYTES + length $text > $OPTION{spool_max};
     my $base = sprintf '%s/%012d', $OPTION{spool}, $SPOOL_NEXT;
     if (!write_whole("$base.new", $text) || !rename "$base.new", "$base.$points") {
@@ -790,7 +795,7 @@ sub addresses {
 sub resolve {
     my ($now) = @_;
     if (!$RESOLVER) {
-        return if defined $RESOLVED_AT && $now - $RESOLVED_AT < $RESOLVE_EVERY_S;
+        return if defined $RESOLVED_AT && $now - $RESOLVED_AT < (@ADDRESSES ? $RESOLVE_EVERY_S : $TRY_S_MAX);
         $RESOLVED_AT = $now;
         pipe my $reader, my $writer or return;
         my $pid = fork;
@@ -981,14 +986,22 @@ sub finish {
     my $until = now_s() + ($OPTION{playback} ? $OPTION{timeout} : $END_S);
     drain(0, $until, $OPTION{playback}) if !$HAS_GIVEN_UP;
     my $is_confirmed = $SOCKET && !$IS_CONNECTING && is_idle() && is_read_to_the_end($until);
+    save_unsure(@AGAIN, @RECENT) if !$is_confirmed;
     my @left = ($FLIGHT && !$FLIGHT->{written} ? $FLIGHT : (), @WAITING);
-    my @unsure = $is_confirmed || !defined $OPTION{spool} ? () : (@AGAIN, @RECENT);
-    return if !@left && !@unsure;
-    return if save_segment(@unsure, @left) || !@left;
+    return if !@left || save_segment(@left);
     my $points = 0;
     $points += $_->{points} foreach @left;
     tell_user(peer() . ": ends; points not delivered: $points");
     $CHILD_ERROR = 1 if $OPTION{playback};
+    return;
+}
+
+# What was written lately to a peer that does not say that it read it goes into the spool too, where nothing must make room for it.
+sub save_unsure {
+    my (@chunks) = @_;
+    my $bytes = 0;
+    $bytes += length $_->{text} foreach @chunks;
+    save_segment(@chunks) if $bytes && defined $OPTION{spool} && $SPOOL_BYTES + $bytes <= $OPTION{spool_max} / 2;
     return;
 }
 
@@ -1033,7 +1046,10 @@ sub main::lnetcarbon {
         if ($OPTION{playback}) { keep_pace() if !$OPTION{dry} }
         else                   { pump()      if !$OPTION{dry} }
         1;
-    } or tell_state('bug', $EVAL_ERROR, "a sample is not sent: $EVAL_ERROR");
+    } or do {
+        my ($why) = split /\n/, $EVAL_ERROR;
+        tell_state('sample', $why, "a sample was not sent: $why");
+    };
     return;
 }
 
