@@ -25,6 +25,7 @@ from lnetstat.workers import crew_of
 
 TABLES = ("peers", "peers_by_net", "nis", "buffers", "lnet_stats", "routes", "counters", "tunables", "lnetctl_net", "cpu")
 ROWS_AT_ONCE = 1_000_000  # of `peers`, some 100 bytes each: what a process holds of the hosts it reads at once
+SCANS_LOOKED_AT = 300
 MOST_HOSTS_AT_ONCE = 32
 NOTHING = "{}: no snapshots of LNet or Lustre files: expected a recording, an archive, or a CSV file"
 BYTES_A_PROCESS = 2_000_000  # of recordings: with less than that to do, a process takes longer to start than to work
@@ -116,12 +117,17 @@ def _chunks(paths: Sequence[str], host: str | None, failed: list[str], workers: 
 
 
 def _rows(recording: Recorded, host: str) -> float:
-    """Return about how many rows of `peers` a host has in all, from its first two samples."""
-    first = list(itertools.islice(recording.changes(names=("peers",), hosts=(host,)), 2))
-    if len(first) < 2 or recording.end_ns is None:
+    """Return about how many rows of `peers` a host has in all, from its first two samples; of whole and worst ones from some hundred."""
+    stamps, lines, some_worst = [], 0, False
+    for change in itertools.islice(recording.changes(names=("peers",), hosts=(host,)), SCANS_LOOKED_AT):
+        stamps.append(change.snapshot.time_ns)
+        lines += len(change.lines)
+        some_worst = some_worst or "worst" in change.snapshot.flags
+        if len(stamps) == 2 and not some_worst:
+            break
+    if len(stamps) < 2 or recording.end_ns is None:
         return 0.0
-    begin_ns, next_ns = (change.snapshot.time_ns for change in first)
-    return len(first[0].lines) * (recording.end_ns - begin_ns) / max(1, next_ns - begin_ns)
+    return lines / len(stamps) * (recording.end_ns - stamps[0]) / max(1, (stamps[-1] - stamps[0]) / (len(stamps) - 1))
 
 
 def read_chunk(chunk: Chunk, window: Window) -> Read:

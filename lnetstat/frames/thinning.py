@@ -5,12 +5,13 @@ or whose low-water marks rose. So the memory is that of one stretch and of the r
 """
 
 from collections.abc import Collection, Iterator
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from lnetstat.frames.loading import Frames, load
+from lnetstat.frames.loading import Frames, from_changes, load
 from lnetstat.sources.collectl import Recorded
 
 KEY = ["nid", "row"]
@@ -31,11 +32,9 @@ def load_thinned(
 ) -> Thinned:
     """Return what `load` returns for one host, but of `peers` only the rows that matter. `stretch_ns`: how much to read at once."""
     others = load(recording, tables=set(tables) - {"peers"}, begin_ns=begin_ns, end_ns=end_ns, hosts=[host])
-    windows = list(_stretches(recording, begin_ns, end_ns, stretch_ns))
-    kept, left_out = _rows_kept(_peers(recording, host, window) for window in windows)
+    kept, left_out = _rows_kept(part.tables.get("peers") for part in _stretches(recording, host, begin_ns, end_ns, stretch_ns))
     parts, states, most = [], [others.states], 0
-    for window in windows:
-        frames = load(recording, tables=["peers"], begin_ns=window[0], end_ns=window[1], hosts=[host])
+    for frames in _stretches(recording, host, begin_ns, end_ns, stretch_ns):
         states.append(frames.states)
         table = frames.tables.get("peers")
         if table is not None and len(table):
@@ -51,18 +50,11 @@ def load_thinned(
     return Thinned(Frames(others.tables | peers, others.facts, every), left_out)
 
 
-def _stretches(recording: Recorded, begin_ns: int | None, end_ns: int | None, stretch_ns: int) -> Iterator[tuple[int, int]]:
-    first, last = recording.begin_ns, recording.end_ns
-    if first is None or last is None:
-        return
-    begin = first if begin_ns is None else max(first, begin_ns)
-    end = last + 1 if end_ns is None else min(last + 1, end_ns)
-    for at in range(begin, end, stretch_ns):
-        yield at, min(at + stretch_ns, end)
-
-
-def _peers(recording: Recorded, host: str, window: tuple[int, int]) -> pd.DataFrame | None:
-    return load(recording, tables=["peers"], begin_ns=window[0], end_ns=window[1], hosts=[host]).tables.get("peers")
+def _stretches(recording: Recorded, host: str, begin_ns: int | None, end_ns: int | None, stretch_ns: int) -> Iterator[Frames]:
+    """Yield the peers of one stretch of time after the other, in one pass: a compressed file can be read from its beginning only."""
+    changes = recording.changes(begin_ns=begin_ns, end_ns=end_ns, hosts=[host])
+    for _, part in groupby(changes, lambda change: change.snapshot.time_ns // stretch_ns):
+        yield from_changes(part, tables=["peers"])
 
 
 def _rows_kept(stretches: Iterator[pd.DataFrame | None]) -> tuple[pd.MultiIndex, int]:
