@@ -205,7 +205,8 @@ sub bytes_of {
 sub address_of {
     my ($text) = @_;
     my ($host, $port);
-    if ($text =~ /\A\[([0-9a-fA-F:.]*:[0-9a-fA-F:.]*(?:%[A-Za-z0-9_.-]+)?)\](?::([0-9]{1,5}))?\z/ || $text =~ /\A([A-Za-z0-9_.-]+)(?::([0-9]{1,5}))?\z/) {
+    my $ipv6 = qr/[0-9a-fA-F:.]*:[0-9a-fA-F:.]*(?:%[A-Za-z0-9_.-]+)?/;
+    if ($text =~ /\A\[($ipv6)\](?::([0-9]{1,5}))?\z/ || $text =~ /\A([A-Za-z0-9_.-]+)(?::([0-9]{1,5}))?\z/) {
         ($host, $port) = ($1, defined $2 ? $2 : 2003);
     }
     if (!defined $host || $port < 1 || $port > 65_535) {
@@ -232,7 +233,8 @@ sub set_options {
             next;
         }
         my $check = $CHECK{$name};
-        main::error("$FILE: option '$word': expected one of dry, " . join ', ', map { "$_=" } sort keys %CHECK) if !$check;
+        my $known = join ', ', 'dry', map {"$_="} sort keys %CHECK;
+        main::error("$FILE: option '$word': expected one of $known") if !$check;
         main::error("$FILE: option '$word': expected $check->[1]") if !defined $value || !$check->[0]->($value);
         $OPTION{$name} = $value;
     }
@@ -645,7 +647,9 @@ sub spool_is_open {
     return 0 if defined $SPOOL_TRIED_AT && $now - $SPOOL_TRIED_AT < $SPOOL_RETRY_S;
     $SPOOL_TRIED_AT = $now;
     my $folder = $OPTION{spool};
-    mkdir $folder, oct 700 or $ERRNO == Errno::EEXIST() or return spool_fails("cannot be made: $ERRNO");
+    if (!mkdir($folder, oct 700) && $ERRNO != Errno::EEXIST()) {
+        return spool_fails("cannot be made: $ERRNO");
+    }
     sysopen my $lock, "$folder/lock", Fcntl::O_RDWR() | Fcntl::O_CREAT() | Fcntl::O_NOFOLLOW(), oct 600
         or return spool_fails("cannot be written: $ERRNO");
     flock $lock, Fcntl::LOCK_EX() | Fcntl::LOCK_NB() or return spool_fails('another process uses it');
