@@ -1,5 +1,6 @@
 """The same points as the Python agent: real collectl reads the very texts, real carbon holds what was sent; none missing, none more."""
 
+import gzip
 import os
 import random
 import shutil
@@ -20,6 +21,7 @@ from lnetstat.sources.node import Node, look
 from lnetstat.sources.reading import Clocks, read_file, unread
 from lnetstat.tables import table_named
 from tests.collectors.conftest import (
+    FAMILIES,
     NS,
     REPO,
     Plan,
@@ -84,14 +86,14 @@ def planned(plan: Plan, ticks: Iterable[Sequence[Snapshot]], shift_ns: int) -> l
 
 def sent_by_collectl(store: Store, plan: Plan, host: str, wanted: Points, *more: str) -> Points:
     imports = f"{plan.advance()}:{lnet(f'path={plan.tree}')}:{oss(f'path={plan.tree}')}"
-    run("--import", imports, "--export", export(store.address, f"host={host}"), "-i0", "-c", str(plan.count - 1), *more)
+    run("--import", imports, "--export", export(store.address, f"host={host}", *more), "-i0", "-c", str(plan.count - 1))
     return store.settled(host, len(wanted), begin_s=min(second for _, second in wanted))
 
 
-def check(store: Store, plan: Plan, host: str, samples: Sequence[Sample], *more: str) -> None:
-    wanted = expected(host, samples)
+def check(store: Store, plan: Plan, host: str, samples: Sequence[Sample], series_max: int = 500) -> None:
+    wanted = expected(host, samples, series_max)
     assert wanted
-    told = difference(sent_by_collectl(store, plan, host, wanted, *more), wanted)
+    told = difference(sent_by_collectl(store, plan, host, wanted, f"series_max={series_max}"), wanted)
     assert not told, told
 
 
@@ -121,6 +123,14 @@ def test_captures_of_real_nodes(store: Store, tmp_path: Path, node: str) -> None
     plan = Plan(tmp_path)
     samples = planned(plan, ticks_of(snapshots, 100_000_000), shift_ns)
     check(store, plan, node.replace("_", "-").replace("/", "-"), samples)
+
+
+@pytest.mark.skipif(not CAPTURES.exists(), reason="needs ../shared/captures")
+def test_ten_thousand_peers_of_a_real_router(store: Store, tmp_path: Path) -> None:
+    text = gzip.decompress((CAPTURES / "many_peers" / "peers--10005-peers.txt.gz").read_bytes()).decode()
+    plan = Plan(tmp_path)
+    samples = samples_in_turn(plan, {"peers": [text, text]}, "")
+    check(store, plan, "many-peers", samples)
 
 
 # ---- single texts ----
@@ -292,7 +302,7 @@ def test_every_fixture_and_odd_text(store: Store, tmp_path: Path, base: str) -> 
     plan = Plan(tmp_path)
     texts: dict[str, list[str | None]] = {name: [*each] for name, each in texts_by_file().items()}
     samples = samples_in_turn(plan, texts, base)
-    check(store, plan, f"odd-{base.replace('/', '-')}x", samples)
+    check(store, plan, f"odd-{base.replace('/', '-')}x", samples, 5000)
 
 
 def test_absent_and_back_again(store: Store, tmp_path: Path) -> None:
@@ -311,7 +321,23 @@ def test_damaged_texts(store: Store, tmp_path: Path) -> None:
     }
     plan = Plan(tmp_path)
     samples = samples_in_turn(plan, texts, "", NS // 4)
-    check(store, plan, "damaged", samples)
+    check(store, plan, "damaged", samples, 5000)
+
+
+def test_the_limit_of_series_is_kept_and_told(store: Store, tmp_path: Path) -> None:
+    """Some hundred counters too many: 500 series with the share of the worst peers, and one line that says so."""
+    counters = "snapshot_time 1.2 secs.nsecs\n" + "".join(f"counter_{at} 1 samples [usec] 1 1 1 1\n" for at in range(40))
+    plan = Plan(tmp_path)
+    names = [f"ost.OSS.service_{at}.stats" for at in range(8)]
+    samples = samples_in_turn(plan, {"peers": [peers(40)] * 3, **{name: [counters] * 3 for name in names}}, "")
+    imports = f"{plan.advance()}:{lnet(f'path={plan.tree}')}:{oss(f'path={plan.tree}')}"
+    told = run("--import", imports, "--export", export(store.address, "host=many-series"), "-i0", "-c", str(plan.count - 1))
+    assert sum("series" in line for line in told.splitlines()) == 1, told
+    found = store.settled("many-series", 1, families=[*FAMILIES, "self"], begin_s=samples[0][0] // NS)
+    paths = {path for path, _ in found}
+    top = {path for path in paths if ".top." in path}
+    assert len(top) == 16 * 5
+    assert 330 <= len(paths - top) <= 340
 
 
 def seen_in(tree: Path) -> list[Snapshot]:
