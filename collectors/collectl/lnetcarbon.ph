@@ -198,7 +198,8 @@ my %CHECK = (
 sub bytes_of {
     my ($text) = @_;
     my ($number, $unit) = $text =~ /\A([1-9][0-9]{0,11})([kKmMgG]?)\z/ or return;
-    return $number * {q{} => 1, k => 1 << 10, m => 1 << 20, g => 1 << 30}->{lc $unit};
+    my %times = (q{} => 1, k => 1 << 10, m => 1 << 20, g => 1 << 30);
+    return $number * $times{lc $unit};
 }
 
 # (host, port) of HOST, HOST:PORT, [IPV6] or [IPV6]:PORT.
@@ -715,7 +716,9 @@ sub write_whole {
         $done = syswrite $handle, $text, length($text) - $done, $done;
     }
     my $why = defined $done ? 0 : $ERRNO + 0;
-    close $handle or $why ||= $ERRNO + 0;
+    if (!close $handle) {
+        $why ||= $ERRNO + 0;
+    }
     $why ||= Errno::ENOSPC() if -s $file != length $text;
     $ERRNO = $why;
     return !$why;
