@@ -663,9 +663,9 @@ sub worst_of {
 sub worst_of_scan {
     my ($scan) = @_;
     my (@rows, %found);
-    foreach my $tx (sort { $a <=> $b } keys %{{%{$scan->{busy}}, %{$scan->{idle}}}}) {
+    foreach my $tx (in_order($scan->{busy}, $scan->{idle})) {
         my ($busy, $idle) = map { $scan->{$_}{$tx} || {} } qw(busy idle);
-        foreach my $mark (sort { $a <=> $b } keys %{{%{$busy}, %{$idle}}}) {
+        foreach my $mark (in_order($busy, $idle)) {
             push @rows, map { row_of($_) } keys %{$busy->{$mark} || {}};
             if (my $peers = $idle->{$mark}) {
                 push @rows, @{$found{"$tx $mark"} = $scan->{found}{"$tx $mark"} || worst_of(idle_rows($scan, $tx, $mark, $peers))};
@@ -676,6 +676,12 @@ sub worst_of_scan {
     }
     $scan->{found} = \%found;    # what was not wanted now need not be kept
     return worst_of(\@rows);
+}
+
+# The keys of two hashes, in order.
+sub in_order {
+    my ($one, $other) = @_;
+    return sort { $a <=> $b } keys %{$one}, grep { !exists $one->{$_} } keys %{$other};
 }
 
 # The rows of idle peers with this tx and this mark, of which there are so many. A kernel prints both in five places; texts may come from
@@ -1068,7 +1074,7 @@ sub rate_of_messages {
 
 # ---- What is shown ----
 #
-# The summary is one line of node-wide numbers; columns are explained in README.md. A number that is not there is '-' on the terminal, nan in
+# The summary is one line of node-wide numbers; columns are explained in README.md. A number that is not there is '-' on the terminal, NaN in
 # plot files: it is neither zero nor negative.
 
 my @SUMMARY = (    # [name in plot files, name in the line, width, format]
@@ -1196,11 +1202,11 @@ sub main::lnetPrintPlot {
     }
     elsif ($type == 3) {
         my $now = summary();
-        ${$line} .= join q{}, map { $sep . (defined $now->{$_->[0]} ? sprintf "%$_->[3]", $now->{$_->[0]} : 'nan') } @SUMMARY;
+        ${$line} .= join q{}, map { $sep . (defined $now->{$_->[0]} ? sprintf "%$_->[3]", $now->{$_->[0]} : 'NaN') } @SUMMARY;
     }
     elsif ($type == 4) {
         my %now = map { @{$_} } all_values();
-        ${$line} .= join q{}, map { $sep . (defined $now{$_} ? $now{$_} : 'nan') } @plot_columns;
+        ${$line} .= join q{}, map { $sep . (defined $now{$_} ? $now{$_} : 'NaN') } @plot_columns;
     }
     return;
 }
