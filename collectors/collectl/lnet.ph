@@ -301,7 +301,7 @@ my %TUNABLES = (    # as the Python agent names them: where each may be, relativ
 my @MODULES          = qw(lnet ksocklnd ko2iblnd kgnilnd);
 my $TUNABLES_EVERY_S = 600;
 my $recorded_scan = new_scan();
-my ($samples, $scans, $tunables_due_s, %path_of, %was_reset) = (0, 0, 0);
+my ($samples, $scans, $tunables_due_s, %paths_of, %was_reset) = (0, 0, 0);
 
 sub main::lnetGetData {
     my $began = Time::HiRes::time();
@@ -332,30 +332,34 @@ sub path_below {
     return $option{path} eq q{} ? "/$relative" : "$option{path}/$relative";
 }
 
-# Where a table may be: debugfs since 2.11, /proc before; a given folder may hold it itself.
+# Where a table may be: debugfs since 2.11, /proc before; a given folder may hold it itself. What was found is looked at first.
 sub paths_of {
     my ($table) = @_;
-    return ((map { path_below("$_/$table") } qw(sys/kernel/debug/lnet proc/sys/lnet)), $option{path} eq q{} ? () : path_below($table));
+    return $paths_of{$table} ||= [
+        (map { path_below("$_/$table") } qw(sys/kernel/debug/lnet proc/sys/lnet)), $option{path} eq q{} ? () : path_below($table)
+    ];
 }
 
 # (path, read) of a table; nothing on a node that has no LNet at all.
 sub read_table_file {
     my ($table) = @_;
-    my $take = $table =~ /^(?:stats|buffers)$/ ? \&take_at_once : undef;
+    my $take  = $table eq 'stats' || $table eq 'buffers' ? \&take_at_once : undef;
+    my $paths = paths_of($table);
     my ($forbidden, $read);
-    foreach my $path (defined $path_of{$table} ? $path_of{$table} : (), paths_of($table)) {
+    foreach my $at (0 .. $#{$paths}) {
+        my $path = $paths->[$at];
         $read = $table eq 'peers' ? read_peers($recorded_scan, $path) : read_file($path, $take);
-        if ($read->{state} ne 'absent') {
-            $forbidden ||= [$path, $read] if $read->{state} eq 'forbidden';
-            next if $read->{state} eq 'forbidden';
-            $path_of{$table} = $path;
+        if ($read->{state} eq 'forbidden') {
+            $forbidden ||= [$path, $read];
+        }
+        elsif ($read->{state} ne 'absent') {
+            unshift @{$paths}, splice @{$paths}, $at, 1;
             return ($path, $read);
         }
     }
-    delete $path_of{$table};
     return @{$forbidden} if $forbidden;
     return if $option{path} eq q{} && !-e '/sys/module/lnet';
-    return ((paths_of($table))[0], $read);
+    return ($paths->[0], $read);
 }
 
 # A file that is made anew at each read(2).
@@ -464,11 +468,10 @@ sub write_reset {
 # one into them. tests/collectors/test_conformance.py holds it against lnetstat/reduce/peers.py.
 
 my $PEERS_HEADER = sprintf "%-24s %4s %5s %5s %5s %5s %5s %5s %5s %s\n", qw(nid refs state last max rtr min tx min queue);
-my $BLOCK_BYTES  = 4_096;
+my $BLOCK_BYTES  = 1_024;
 my $NEAR_BYTES   = 8_192;    # how far a peer may have moved when others came or went
-my $NUMBER       = qr/[ ]+(-?[0-9]+)/;
-my $NID          = qr/(?:U?[0-9]+-)?[0-9A-Za-z.:_-]{1,60}\@[a-z][a-z0-9]*/;
-my $ROW          = qr/($NID)[ ]+-?[0-9]+[ ]+(up|down|NA|~rtr)[ ]+-?[0-9]+$NUMBER$NUMBER$NUMBER$NUMBER$NUMBER$NUMBER[ ]*/;
+my $NID          = qr/(?:U?[0-9]+-)?[0-9A-Za-z.:_-]{1,60}+\@[a-z][a-z0-9]*+/;
+my $ROW          = qr/$NID[ ]++-?[0-9]++[ ]++(?:up|down|NA|~rtr)(?:[ ]++-?[0-9]++){7}[ ]*+/;
 
 # A peer's row.
 use constant {NAME => 0, STATE => 1, LIMIT => 2, RTR => 3, RTR_LOW => 4, TX => 5, TX_LOW => 6, QUEUE => 7};
@@ -592,20 +595,26 @@ sub end_scan {
 
 sub row_of {
     my ($line) = @_;
-    my @row = $line =~ /\A$ROW\z/o;
-    return \@row;
+    return [$line =~ /\A$ROW\z/o ? (split q{ }, $line)[0, 2, 4 .. 9] : ()];
 }
 
-# Add one peer to the sums (`$sign` 1), or take it away (-1); false for a line that is none. Rows of routed NIDs (limit 0) hold no credits
-# and count in `count` only.
+# Add one peer to the sums (`$sign` 1), or take it away (-1); false for a line that is none. A line that is taken away was checked when it
+# came. Rows of routed NIDs (limit 0) hold no credits and count in `count` only.
 sub add_peer {
     my ($scan, $line, $sign) = @_;
-    my ($nid, $state, $limit, $rtr, $rtr_low, $tx, $tx_low, $queue) = ref $line ? @{$line} : $line =~ /\A$ROW\z/o or return;
+    return if $sign > 0 && $line !~ /\A$ROW\z/o;
+    add_row($scan, [(split q{ }, $line)[0, 2, 4 .. 9]], $sign, $line);
+    return 1;
+}
+
+sub add_row {
+    my ($scan, $row, $sign, $line) = @_;
+    my ($nid, $state, $limit, $rtr, $rtr_low, $tx, $tx_low, $queue) = @{$row};
     my $net = substr $nid, 1 + rindex $nid, q{@};
     my $of_net = $scan->{nets}{$net} ||= {sums => [(0) x @AGGREGATES], tx => {}, tx_low => {}, rtr => {}, rtr_low => {}, queue => {}};
     my $sums = $of_net->{sums};
     $sums->[COUNT] += $sign;
-    return 1 if $limit <= 0;
+    return if $limit <= 0;
     $sums->[DOWNS]    += $sign if $state eq 'down';
     $sums->[OVER]     += $sign if $tx < 0;
     $sums->[OVER_LOW] += $sign if $tx_low < 0;
@@ -619,6 +628,7 @@ sub add_peer {
     ($of_net->{rtr}{$rtr}         += $sign) || delete $of_net->{rtr}{$rtr};
     ($of_net->{rtr_low}{$rtr_low} += $sign) || delete $of_net->{rtr_low}{$rtr_low};
     ($of_net->{queue}{$queue}     += $sign) || delete $of_net->{queue}{$queue};
+    return if !defined $line;
     if ($tx == $limit) {
         ($scan->{idle}{$tx}{$tx_low} += $sign) || delete $scan->{idle}{$tx}{$tx_low};
         delete $scan->{found}{"$tx $tx_low"};
@@ -628,7 +638,7 @@ sub add_peer {
         ($with_mark->{$line} += $sign) || delete $with_mark->{$line};
         delete $scan->{busy}{$tx}{$tx_low} if !%{$with_mark};
     }
-    return 1;
+    return;
 }
 
 # {net => [aggregates]}; undef where no peer of the net holds credits.
@@ -681,7 +691,8 @@ sub worst_of_scan {
 # The keys of two hashes, in order.
 sub in_order {
     my ($one, $other) = @_;
-    return sort { $a <=> $b } keys %{$one}, grep { !exists $one->{$_} } keys %{$other};
+    my @keys = sort { $a <=> $b } keys %{$one}, grep { !exists $one->{$_} } keys %{$other};
+    return @keys;
 }
 
 # The rows of idle peers with this tx and this mark, of which there are so many. A kernel prints both in five places; texts may come from
@@ -836,7 +847,7 @@ sub survey {
     my ($rows, $bad) = irregular_rows(\$scan->{text});
     return (undef, [], $bad, []) if !$rows;
     my $sums = new_scan();
-    add_peer($sums, $_, 1) foreach @{$rows};
+    add_row($sums, $_, 1) foreach @{$rows};
     return (nets_of($sums), worst_of($rows), $bad, $rows);
 }
 
