@@ -238,7 +238,7 @@ sub main::lnetInit {
         elsif ($word eq 'reset')           { $option{reset} = 1 }
         elsif (!defined $value || $value eq q{}) { fail("option '$word': expected one of $OPTIONS") }
         elsif ($name eq 'path')            { $option{path} = $value }
-        elsif ($name =~ /^(?:rows|top|peers)$/) { $option{$name} = number_of($word, $value, $name eq 'rows' ? 0 : 1) }
+        elsif ($name =~ /^(?:rows|top|peers)$/) { $option{$name} = number_of($name, $value) }
         elsif ($name eq 'tables')          { $option{tables} = tables_of($word, $value) }
         else                               { fail("option '$word': expected one of $OPTIONS") }
     }
@@ -250,9 +250,11 @@ sub main::lnetInit {
 }
 
 sub number_of {
-    my ($word, $value, $least) = @_;
-    fail("option '$word': expected a whole number from $least to 100000") if $value !~ /^\d{1,6}$/ || $value < $least || $value > 100_000;
-    return 0 + $value;
+    my ($name, $value) = @_;
+    my ($least, $most) = $name eq 'rows' ? (0, 100_000) : $name eq 'top' ? (1, $TOP_PEERS) : (1, 100_000);
+    return 0 + $value if $value =~ /^\d{1,6}$/ && $value >= $least && $value <= $most;
+    fail("option '$name=$value': expected a whole number from $least to $most");
+    return;
 }
 
 sub tables_of {
@@ -467,11 +469,14 @@ sub write_reset {
 # One text is kept, into which each scan is merged as it is read: only lines that differ are taken apart, the old one out of the sums, the new
 # one into them. tests/collectors/test_conformance.py holds it against lnetstat/reduce/peers.py.
 
-my $PEERS_HEADER = sprintf "%-24s %4s %5s %5s %5s %5s %5s %5s %5s %s\n", qw(nid refs state last max rtr min tx min queue);
+my @HEADERS = (    # of Lustre 2.1 and later, and of 1.6 to 2.0, which has no `last`
+    (sprintf "%-24s %4s %5s %5s %5s %5s %5s %5s %5s %s\n", qw(nid refs state last max rtr min tx min queue)),
+    (sprintf "%-24s %4s %5s %5s %5s %5s %5s %5s %s\n", qw(nid refs state max rtr min tx min queue)),
+);
 my $BLOCK_BYTES  = 1_024;
 my $NEAR_BYTES   = 8_192;    # how far a peer may have moved when others came or went
 my $NID          = qr/(?:U?[0-9]+-)?[0-9A-Za-z.:_-]{1,60}+\@[a-z][a-z0-9]*+/;
-my $ROW          = qr/$NID[ ]++-?[0-9]++[ ]++(?:up|down|NA|~rtr)(?:[ ]++-?[0-9]++){7}[ ]*+/;
+my @ROWS         = map { qr/\A$NID[ ]++-?[0-9]++[ ]++(?:up|down|NA|~rtr)(?:[ ]++-?[0-9]++){$_}[ ]*+\z/ } 7, 6;
 
 # A peer's row.
 use constant {NAME => 0, STATE => 1, LIMIT => 2, RTR => 3, RTR_LOW => 4, TX => 5, TX_LOW => 6, QUEUE => 7};
@@ -484,10 +489,10 @@ use constant {
 };
 
 # `text`: the latest; `at`: so many bytes of it are of the scan under way; `rest`: a line of that scan that is not whole yet; `nets`: sums;
-# `irregular`: it is not the text of Lustre 2.1 and later. In the order of the worst, {tx}{mark}: `busy` {line} => 1 of peers that hold credits,
+# `layout`: which of @HEADERS it has; `irregular`: none of them, or damaged. In the order of the worst, {tx}{mark}: `busy` {line} => 1 of peers that hold credits,
 # `idle` => how many peers, and `found` => their rows, as far as they had to be looked for.
 sub new_scan {
-    return {text => q{}, at => 0, rest => q{}, irregular => 0, nets => {}, busy => {}, idle => {}, found => {}};
+    return {text => q{}, at => 0, rest => q{}, layout => 0, irregular => 0, nets => {}, busy => {}, idle => {}, found => {}};
 }
 
 sub begin_scan {
@@ -531,9 +536,12 @@ sub merge_lines {
     my $old = \$scan->{text};
     my ($at, $end) = (0, length ${$new});
     if ($old_at == 0) {
-        $at = length $PEERS_HEADER;
-        return $end ? undef : 0 if substr(${$new}, 0, $at) ne $PEERS_HEADER;
-        $old_at = $at if length ${$old};
+        return 0 if !$end;
+        my ($layout) = grep { index(${$new}, $HEADERS[$_]) == 0 } 0, 1;
+        return if !defined $layout || (${$old} ne q{} && $layout != $scan->{layout});
+        $scan->{layout} = $layout;
+        $at = length $HEADERS[$layout];
+        $old_at = $at if ${$old} ne q{};
     }
     while ($at < $end) {
         my $block     = substr ${$new}, $at,     $BLOCK_BYTES;
@@ -550,7 +558,13 @@ sub merge_lines {
         my $line     = substr ${$new}, $at,     index(${$new}, "\n", $at) - $at;
         my $old_line = substr ${$old}, $old_at, index(${$old}, "\n", $old_at) - $old_at;
         my $change   = $old_line eq q{} ? 'new' : change_of($new, $at, $line, $old, $old_at, $old_line);
-        if ($change ne 'gone') {
+        if ($change eq 'same') {
+            change_peer($scan, $old_line, $line) or return;
+            $at     += 1 + length $line;
+            $old_at += 1 + length $old_line;
+            next;
+        }
+        if ($change ne 'gone') {    # `other`: one went where another came
             add_peer($scan, $line, 1) or return;
             $at += 1 + length $line;
         }
@@ -565,19 +579,19 @@ sub merge_lines {
 # Two lines that differ: the same peer, a new one before it, or one that has gone. Any answer is right for the sums; this one is short.
 sub change_of {
     my ($new, $at, $line, $old, $old_at, $old_line) = @_;
-    my ($nid) = $line =~ /\A([^ ]*)/;
-    my ($old_nid) = $old_line =~ /\A([^ ]*)/;
+    my $nid     = substr $line,     0, index $line,     q{ };
+    my $old_nid = substr $old_line, 0, index $old_line, q{ };
     return 'same' if $nid eq $old_nid;
     return 'new'  if index(substr(${$new}, $at,     $NEAR_BYTES), "\n$old_nid ") >= 0;
     return 'gone' if index(substr(${$old}, $old_at, $NEAR_BYTES), "\n$nid ") >= 0;
-    return 'same';
+    return 'other';
 }
 
 # Take what the scan did not bring any more out of the sums. False for an irregular text, which then stands in `text` as it was read.
 sub end_scan {
     my ($scan) = @_;
     my $text = \$scan->{text};
-    if (!$scan->{irregular} && ($scan->{rest} ne q{} || substr(${$text}, 0, length $PEERS_HEADER) ne $PEERS_HEADER || $scan->{at} < length $PEERS_HEADER)) {
+    if (!$scan->{irregular} && ($scan->{rest} ne q{} || $scan->{at} < length $HEADERS[$scan->{layout}])) {
         substr ${$text}, $scan->{at}, length(${$text}) - $scan->{at}, $scan->{rest};
         $scan->{irregular} = 1;
     }
@@ -595,24 +609,31 @@ sub end_scan {
 
 sub row_of {
     my ($line) = @_;
-    return [$line =~ /\A$ROW\z/o ? (split q{ }, $line)[0, 2, 4 .. 9] : ()];
+    return [(split q{ }, $line)[0, 2, -6 .. -1]];
 }
 
 # Add one peer to the sums (`$sign` 1), or take it away (-1); false for a line that is none. A line that is taken away was checked when it
 # came. Rows of routed NIDs (limit 0) hold no credits and count in `count` only.
 sub add_peer {
     my ($scan, $line, $sign) = @_;
-    return if $sign > 0 && $line !~ /\A$ROW\z/o;
-    add_row($scan, [(split q{ }, $line)[0, 2, 4 .. 9]], $sign, $line);
+    return if $sign > 0 && $line !~ $ROWS[$scan->{layout}];
+    my $row = row_of($line);
+    add_row($scan, $row, $sign);
+    place_row($scan, $row, $sign, $line) if $row->[LIMIT] > 0;
     return 1;
 }
 
-sub add_row {
-    my ($scan, $row, $sign, $line) = @_;
-    my ($nid, $state, $limit, $rtr, $rtr_low, $tx, $tx_low, $queue) = @{$row};
+# The sums of the net of a NID: `of`: how many peers have each value of a field, so that the lowest is known when its peer goes.
+sub sums_of {
+    my ($scan, $nid) = @_;
     my $net = substr $nid, 1 + rindex $nid, q{@};
-    my $of_net = $scan->{nets}{$net} ||= {sums => [(0) x @AGGREGATES], tx => {}, tx_low => {}, rtr => {}, rtr_low => {}, queue => {}};
-    my $sums = $of_net->{sums};
+    return $scan->{nets}{$net} ||= {sums => [(0) x @AGGREGATES], of => [map { {} } 0 .. QUEUE]};
+}
+
+sub add_row {
+    my ($scan, $row, $sign) = @_;
+    my (undef, $state, $limit, undef, undef, $tx, $tx_low, $queue) = @{$row};
+    my ($sums, $of) = @{sums_of($scan, $row->[NAME])}{qw(sums of)};
     $sums->[COUNT] += $sign;
     return if $limit <= 0;
     $sums->[DOWNS]    += $sign if $state eq 'down';
@@ -621,15 +642,51 @@ sub add_row {
     $sums->[IN_USE]   += $sign * ($limit - $tx);
     $sums->[QUEUES]   += $sign * $queue;
     $sums->[LIMITS]   += $sign * $limit;
+    $sums->[bucket_of($tx, $limit)] += $sign;
+    foreach my $field (RTR .. QUEUE) {
+        ($of->[$field]{$row->[$field]} += $sign) || delete $of->[$field]{$row->[$field]};
+    }
+    return;
+}
+
+# The same peer with other numbers: most often only a few of them differ. False for a line that is no row.
+sub change_peer {
+    my ($scan, $old_line, $line) = @_;
+    return if $line !~ $ROWS[$scan->{layout}];
+    my ($old, $new) = (row_of($old_line), row_of($line));
+    my ($limit, $old_tx, $tx) = ($new->[LIMIT], $old->[TX], $new->[TX]);
+    if ($limit <= 0 || $limit != $old->[LIMIT] || $old->[STATE] ne $new->[STATE]) {
+        return add_peer($scan, $old_line, -1) && add_peer($scan, $line, 1);
+    }
+    my ($sums, $of) = @{sums_of($scan, $new->[NAME])}{qw(sums of)};
+    foreach my $field (RTR .. QUEUE) {
+        my ($was, $is) = ($old->[$field], $new->[$field]);
+        next if $was == $is;
+        $of->[$field]{$is}++;
+        --$of->[$field]{$was} || delete $of->[$field]{$was};
+    }
+    $sums->[OVER]     += ($tx < 0) - ($old_tx < 0);
+    $sums->[OVER_LOW] += ($new->[TX_LOW] < 0) - ($old->[TX_LOW] < 0);
+    $sums->[IN_USE]   += $old_tx - $tx;
+    $sums->[QUEUES]   += $new->[QUEUE] - $old->[QUEUE];
+    $sums->[bucket_of($old_tx, $limit)]--;
+    $sums->[bucket_of($tx,     $limit)]++;
+    place_row($scan, $old, -1, $old_line);
+    place_row($scan, $new, 1,  $line);
+    return 1;
+}
+
+sub bucket_of {
+    my ($tx, $limit) = @_;
     my $quarter = $tx < 0 ? 0 : 1 + int 4 * $tx / $limit;
-    $sums->[BUCKETS + ($quarter > 4 ? 4 : $quarter)] += $sign;
-    ($of_net->{tx}{$tx}           += $sign) || delete $of_net->{tx}{$tx};
-    ($of_net->{tx_low}{$tx_low}   += $sign) || delete $of_net->{tx_low}{$tx_low};
-    ($of_net->{rtr}{$rtr}         += $sign) || delete $of_net->{rtr}{$rtr};
-    ($of_net->{rtr_low}{$rtr_low} += $sign) || delete $of_net->{rtr_low}{$rtr_low};
-    ($of_net->{queue}{$queue}     += $sign) || delete $of_net->{queue}{$queue};
-    return if !defined $line;
-    if ($tx == $limit) {
+    return BUCKETS + ($quarter > 4 ? 4 : $quarter);
+}
+
+# Put a row that holds credits where worst_of_scan() finds it, or take it away.
+sub place_row {
+    my ($scan, $row, $sign, $line) = @_;
+    my ($tx, $tx_low) = @{$row}[TX, TX_LOW];
+    if ($tx == $row->[LIMIT]) {
         ($scan->{idle}{$tx}{$tx_low} += $sign) || delete $scan->{idle}{$tx}{$tx_low};
         delete $scan->{found}{"$tx $tx_low"};
     }
@@ -648,24 +705,19 @@ sub nets_of {
     while (my ($net, $of_net) = each %{$scan->{nets}}) {
         next if !$of_net->{sums}[COUNT];
         my @sums = @{$of_net->{sums}};
-        @sums[TX_WORST, TX_LOWEST, RTR_WORST, RTR_LOWEST] = map { List::Util::min(keys %{$of_net->{$_}}) } qw(tx tx_low rtr rtr_low);
-        $sums[QUEUE_MAX] = List::Util::max(0, keys %{$of_net->{queue}});
+        @sums[TX_WORST, TX_LOWEST, RTR_WORST, RTR_LOWEST] = map { List::Util::min(keys %{$of_net->{of}[$_]}) } TX, TX_LOW, RTR, RTR_LOW;
+        $sums[QUEUE_MAX] = List::Util::max(0, keys %{$of_net->{of}[QUEUE]});
         $nets{$net} = \@sums;
     }
     return \%nets;
 }
 
-sub by_badness {
-    my ($left, $right) = @_;
-    return $left->[TX] <=> $right->[TX] || $left->[TX_LOW] <=> $right->[TX_LOW] || $right->[QUEUE] <=> $left->[QUEUE]
-        || $left->[NAME] cmp $right->[NAME];
-}
-
 # The worst peers of the node: lowest tx_credits, then lowest mark, then largest queue, ties by NID.
 sub worst_of {
     my ($rows) = @_;
-    my @sorted = sort { by_badness($a, $b) } grep { $_->[LIMIT] > 0 } @{$rows};
-    splice @sorted, $option{top} if @sorted > $option{top};
+    my @sorted = sort {
+        $a->[TX] <=> $b->[TX] || $a->[TX_LOW] <=> $b->[TX_LOW] || $b->[QUEUE] <=> $a->[QUEUE] || $a->[NAME] cmp $b->[NAME]
+    } grep { $_->[LIMIT] > 0 } @{$rows};
     return \@sorted;
 }
 
@@ -678,14 +730,21 @@ sub worst_of_scan {
         foreach my $mark (in_order($busy, $idle)) {
             push @rows, map { row_of($_) } keys %{$busy->{$mark} || {}};
             if (my $peers = $idle->{$mark}) {
-                push @rows, @{$found{"$tx $mark"} = $scan->{found}{"$tx $mark"} || worst_of(idle_rows($scan, $tx, $mark, $peers))};
+                push @rows, @{$found{"$tx $mark"} = $scan->{found}{"$tx $mark"} || first_of(worst_of(idle_rows($scan, $tx, $mark, $peers)))};
             }
             last if @rows >= $option{top};
         }
         last if @rows >= $option{top};
     }
     $scan->{found} = \%found;    # what was not wanted now need not be kept
-    return worst_of(\@rows);
+    return first_of(worst_of(\@rows));
+}
+
+# As many as get series of their own.
+sub first_of {
+    my ($rows) = @_;
+    splice @{$rows}, $option{top} if @{$rows} > $option{top};
+    return $rows;
 }
 
 # The keys of two hashes, in order.
@@ -706,13 +765,14 @@ sub idle_rows {
         my $begin = 1 + rindex ${$text}, "\n", $at;
         $at = index ${$text}, "\n", $at;
         my $row = row_of(substr ${$text}, $begin, $at - $begin);
-        next if !@{$row} || $row->[LIMIT] <= 0 || $row->[TX] != $tx || $row->[LIMIT] != $tx || $row->[TX_LOW] != $mark;
+        next if $row->[LIMIT] <= 0 || $row->[TX] != $tx || $row->[LIMIT] != $tx || $row->[TX_LOW] != $mark;
         push @rows, $row;
         $found++;
-        @rows = @{worst_of(\@rows)} if @rows > 1_000;    # thousands of idle peers are alike
+        @rows = @{first_of(worst_of(\@rows))} if @rows > 1_000;    # thousands of idle peers are alike
     }
     return \@rows if $found == $peers;
-    return [grep { @{$_} && $_->[LIMIT] == $tx && $_->[TX] == $tx && $_->[TX_LOW] == $mark } map { row_of($_) } split /\n/, ${$text}];
+    my (undef, @lines) = split /\n/, ${$text};
+    return [grep { $_->[LIMIT] == $tx && $_->[TX] == $tx && $_->[TX_LOW] == $mark } map { row_of($_) } @lines];
 }
 
 # The rows of any other text of `peers`, and how many lines could not be read: 1.8's nine columns, no header, wrapped or damaged lines.
@@ -848,7 +908,7 @@ sub survey {
     return (undef, [], $bad, []) if !$rows;
     my $sums = new_scan();
     add_row($sums, $_, 1) foreach @{$rows};
-    return (nets_of($sums), worst_of($rows), $bad, $rows);
+    return (nets_of($sums), first_of(worst_of($rows)), $bad, $rows);
 }
 
 sub record_peers {
@@ -870,7 +930,7 @@ sub record_peers {
     }
     $keep->{$_->[NAME]} = 1 foreach @{$worst};
     my $flags = join q{,}, grep { $_ ne q{} } $read->{flags}, 'worst';
-    record_read($KEY, 'peers', {%{$read}, flags => $flags, text => $PEERS_HEADER . join q{}, lines_of($text, $keep, \%line_at)});
+    record_read($KEY, 'peers', {%{$read}, flags => $flags, text => $HEADERS[$recorded_scan->{layout}] . join q{}, lines_of($text, $keep, \%line_at)});
     return;
 }
 
@@ -966,7 +1026,7 @@ sub peers_values {
         foreach my $field (RTR .. TX_LOW) { lower(\$joined->[$field], $row->[$field]) }
         $joined->[QUEUE] = $row->[QUEUE] if $row->[QUEUE] > $joined->[QUEUE];
     }
-    @shown_peers = sort { by_badness($a, $b) } values %row_of;
+    @shown_peers = @{worst_of([values %row_of])};
     foreach my $row (@shown_peers) {
         my $nid = $row->[NAME];
         my %value;
