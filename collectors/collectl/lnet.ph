@@ -928,24 +928,31 @@ sub record_peers {
         record_read($KEY, 'peers', {%{$read}, text => ${$text}});
         return;
     }
-    $keep->{$_->[NAME]} = 1 foreach @{$worst};
+    my %rows_of;
+    $rows_of{$_->[NAME]}++ foreach @{$worst};
+    my %keep = (%{$keep}, %rows_of);
     my $flags = join q{,}, grep { $_ ne q{} } $read->{flags}, 'worst';
-    record_read($KEY, 'peers', {%{$read}, flags => $flags, text => $HEADERS[$recorded_scan->{layout}] . join q{}, lines_of($text, $keep, \%line_at)});
+    record_read($KEY, 'peers', {%{$read}, flags => $flags, text => $HEADERS[$recorded_scan->{layout}] . join q{}, lines_of($text, \%keep, \%line_at)});
     return;
 }
 
-# The lines of these NIDs, in the order of a regular text. `$line_at`: where they stood in the text before.
+# The lines of these NIDs, in the order of a regular text. {NID => 1}, more than 1 for one of which there are several rows; `$line_at`: where
+# they stood in the text before.
 sub lines_of {
     my ($text, $nids, $line_at) = @_;
-    my %found;
+    my @found;
     foreach my $nid (keys %{$nids}) {
-        my $near = defined $line_at->{$nid} ? $line_at->{$nid} - 8_192 : 0;
+        my $near = $nids->{$nid} > 1 || !defined $line_at->{$nid} ? 0 : $line_at->{$nid} - $NEAR_BYTES;
         my $at = index ${$text}, "\n$nid ", $near > 0 ? $near : 0;
         $at = index ${$text}, "\n$nid " if $at < 0 && $near > 0;
-        $found{$nid} = $at + 1 if $at >= 0;
+        $line_at->{$nid} = $at + 1;
+        while ($at >= 0) {
+            push @found, $at + 1;
+            $at = $nids->{$nid} > 1 ? index ${$text}, "\n$nid ", $at + 1 : -1;
+        }
     }
-    %{$line_at} = %found;
-    return map { substr ${$text}, $_, 1 + index(${$text}, "\n", $_) - $_ } sort { $a <=> $b } values %found;
+    delete @{$line_at}{grep { !$nids->{$_} } keys %{$line_at}};
+    return map { substr ${$text}, $_, 1 + index(${$text}, "\n", $_) - $_ } sort { $a <=> $b } @found;
 }
 
 # ---- From records to values: live and played back alike ----
