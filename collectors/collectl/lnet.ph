@@ -312,7 +312,7 @@ sub main::lnetGetData {
         next if $table eq 'peers' && $samples % $option{peers};
         my ($path, $read) = read_table_file($table);
         next if !$read;
-        tell_state($table, $read);
+        tell_state($table, $path, $read);
         $there ||= $read->{state} ne 'absent';
         $read = reset_low_water($table, $path, $read) if $option{reset} && ($table eq 'peers' || $table eq 'nis');
         next if !$read;
@@ -382,11 +382,11 @@ sub take_at_once {
 my %seen;
 
 sub tell_state {
-    my ($name, $read) = @_;
+    my ($name, $path, $read) = @_;
     my $why = q{};
     if ($read->{state} eq 'forbidden' || $read->{state} eq 'failed') {
         local $ERRNO = $read->{errno};
-        $why = "$name: $read->{state}: $ERRNO";
+        $why = "$name: $read->{state}: $path: $ERRNO";
         $why .= ' (run as root, or have debugfs readable)' if $read->{state} eq 'forbidden';
     }
     elsif ($read->{state} eq 'absent' && $seen{$name}) { $why = "$name: gone" }
@@ -489,8 +489,8 @@ use constant {
 };
 
 # `text`: the latest; `at`: so many bytes of it are of the scan under way; `rest`: a line of that scan that is not whole yet; `nets`: sums;
-# `layout`: which of @HEADERS it has; `irregular`: none of them, or damaged. In the order of the worst, {tx}{mark}: `busy` {line} => 1 of peers that hold credits,
-# `idle` => how many peers, and `found` => their rows, as far as they had to be looked for.
+# `layout`: which of @HEADERS it has; `irregular`: none of them, or damaged. In the order of the worst, {tx}{mark}: `busy` {line} => 1 of peers
+# that hold credits, `idle` => how many peers, and `found` => their rows, as far as they had to be looked for.
 sub new_scan {
     return {text => q{}, at => 0, rest => q{}, layout => 0, irregular => 0, nets => {}, busy => {}, idle => {}, found => {}};
 }
