@@ -386,12 +386,12 @@ sub tell_state {
     my $why = q{};
     if ($read->{state} eq 'forbidden' || $read->{state} eq 'failed') {
         local $ERRNO = $read->{errno};
-        $why = "$name: $read->{state}: $path: $ERRNO";
+        $why = "$path: $read->{state}: $ERRNO";
         $why .= ' (run as root, or have debugfs readable)' if $read->{state} eq 'forbidden';
     }
-    elsif ($read->{state} eq 'absent' && $seen{$name}) { $why = "$name: gone" }
+    elsif ($read->{state} eq 'absent' && $seen{$name}) { $why = "$path: gone" }
     $seen{$name} = 1 if $read->{state} eq 'ok';
-    tell_change($name, $why, "$name: readable again");
+    tell_change($name, $why, "$path: readable again");
     return;
 }
 
@@ -466,8 +466,8 @@ sub write_reset {
 
 # ---- peers: tens of thousands of lines, of which few change from one scan to the next ----
 #
-# One text is kept, into which each scan is merged as it is read: only lines that differ are taken apart, the old one out of the sums, the new
-# one into them. tests/collectors/test_conformance.py holds it against lnetstat/reduce/peers.py.
+# One text is kept, into which each scan is merged as it is read: only lines that differ are taken apart, the old one out of the sums, the
+# new one into them. tests/collectors/test_conformance.py holds it against lnetstat/reduce/peers.py.
 
 my @HEADERS = (    # of Lustre 2.1 and later, and of 1.6 to 2.0, which has no `last`
     (sprintf "%-24s %4s %5s %5s %5s %5s %5s %5s %5s %s\n", qw(nid refs state last max rtr min tx min queue)),
@@ -489,8 +489,8 @@ use constant {
 };
 
 # `text`: the latest; `at`: so many bytes of it are of the scan under way; `rest`: a line of that scan that is not whole yet; `nets`: sums;
-# `layout`: which of @HEADERS it has; `irregular`: none of them, or damaged. In the order of the worst, {tx}{mark}: `busy` {line} => 1 of peers
-# that hold credits, `idle` => how many peers, and `found` => their rows, as far as they had to be looked for.
+# `layout`: which of @HEADERS it has; `irregular`: none of them, or damaged. In the order of the worst, {tx}{mark}: `busy` {line} => 1 of
+# peers that hold credits, `idle` => how many peers, and `found` => their rows, as far as they had to be looked for.
 sub new_scan {
     return {text => q{}, at => 0, rest => q{}, layout => 0, irregular => 0, nets => {}, busy => {}, idle => {}, found => {}};
 }
@@ -730,7 +730,9 @@ sub worst_of_scan {
         foreach my $mark (in_order($busy, $idle)) {
             push @rows, map { row_of($_) } keys %{$busy->{$mark} || {}};
             if (my $peers = $idle->{$mark}) {
-                push @rows, @{$found{"$tx $mark"} = $scan->{found}{"$tx $mark"} || first_of(worst_of(idle_rows($scan, $tx, $mark, $peers)))};
+                my $known = $scan->{found}{"$tx $mark"} || first_of(worst_of(idle_rows($scan, $tx, $mark, $peers)));
+                $found{"$tx $mark"} = $known;
+                push @rows, @{$known};
             }
             last if @rows >= $option{top};
         }
@@ -932,12 +934,13 @@ sub record_peers {
     $rows_of{$_->[NAME]}++ foreach @{$worst};
     my %keep = (%{$keep}, %rows_of);
     my $flags = join q{,}, grep { $_ ne q{} } $read->{flags}, 'worst';
-    record_read($KEY, 'peers', {%{$read}, flags => $flags, text => $HEADERS[$recorded_scan->{layout}] . join q{}, lines_of($text, \%keep, \%line_at)});
+    my $lines = join q{}, $HEADERS[$recorded_scan->{layout}], lines_of($text, \%keep, \%line_at);
+    record_read($KEY, 'peers', {%{$read}, flags => $flags, text => $lines});
     return;
 }
 
-# The lines of these NIDs, in the order of a regular text. {NID => 1}, more than 1 for one of which there are several rows; `$line_at`: where
-# they stood in the text before.
+# The lines of these NIDs, in the order of a regular text. {NID => 1}, more than 1 for one of which there are several rows; `$line_at`:
+# where they stood in the text before.
 sub lines_of {
     my ($text, $nids, $line_at) = @_;
     my @found;
@@ -1061,7 +1064,8 @@ sub buffers_values {
     my @pages = map { $_->[0] } @{$rows || []};
     my $cpts = @pages / 3;
     my $order = join q{}, map { $_ == 0 ? 't' : $_ == 1 ? 's' : 'l' } @pages;
-    return (undef, undef, $bad || 1) if !$rows || $order ne ('t' x $cpts) . ('s' x $cpts) . ('l' x $cpts);    # torn: the pools are being built
+    my $is_torn = $order ne ('t' x $cpts) . ('s' x $cpts) . ('l' x $cpts);    # the pools are being built
+    return (undef, undef, $bad || 1) if !$rows || $is_torn;
     my (@values, @pools);
     foreach my $pool (@pages ? qw(tiny small large) : ()) {
         my @of_pool = splice @{$rows}, 0, $cpts;
@@ -1120,7 +1124,8 @@ sub routes_values {
         my $make = sub {
             my ($net, $hops, @more) = @_;
             my ($state, $router) = @more[-2, -1];
-            return if !$starts->($net) || !is_nid($router) || $state !~ /^(?:up|down)$/ || grep { !/\A-?[0-9]+\z/ } $hops, @more[0 .. $#more - 2];
+            return if !$starts->($net) || !is_nid($router) || $state !~ /^(?:up|down)$/;
+            return if !whole_numbers($hops, @more[0 .. $#more - 2]);
             return [$net, $state];
         };
         ($rows, $bad) = read_rows($text, ['net hops priority state router', 'net hops state router'], $starts, $make);
@@ -1152,8 +1157,8 @@ sub rate_of_messages {
 
 # ---- What is shown ----
 #
-# The summary is one line of node-wide numbers; columns are explained in README.md. A number that is not there is '-' on the terminal, NaN in
-# plot files: it is neither zero nor negative.
+# The summary is one line of node-wide numbers; columns are explained in README.md. A number that is not there is '-' on the terminal, NaN
+# in plot files: it is neither zero nor negative.
 
 my @SUMMARY = (    # [name in plot files, name in the line, width, format]
     [qw(Peers Peers 6 d)], [qw(PeersDown Down 5 d)], [qw(Oversubscribed Over 5 d)], [qw(InUse InUse 7 d)], [qw(TxCreditsWorst TxWst 6 d)],

@@ -235,7 +235,8 @@ sub main::lustre_ossInit {
     }
     $option{show} ||= 's';
     my $reads = !defined $main::playback || $main::playback eq q{};
-    fail("path=$option{path}: not a folder: a tree with proc/ and sys/ was expected") if $reads && $option{path} ne q{} && !-d $option{path};
+    fail("path=$option{path}: not a folder: a tree with proc/ and sys/ was expected")
+        if $reads && $option{path} ne q{} && !-d $option{path};
     ${$options} = $option{show};    # collectl looks for s and d in what stands here
     ${$key}     = $KEY;
     return 1;
