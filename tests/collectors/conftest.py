@@ -29,6 +29,7 @@ REPO = Path(__file__).parents[2]
 MODULES = REPO / "collectors" / "collectl"
 ADVANCE = Path(__file__).with_name("advance.ph")
 FAMILIES = ("peers", "nis", "buffers", "lnet_stats", "routes", "counters")
+COMPARED = (*FAMILIES, "self.errors")
 NS = 1_000_000_000
 END_S = 120
 SETTLED_S = 60
@@ -108,7 +109,8 @@ class Store(Carbon):
         begin_s = int(time.time()) - 3600 if begin_s is None else begin_s
         found: Points = {}
         for family in families:
-            for file in (base / family).rglob("*.wsp"):
+            place = base / family.replace(".", "/")
+            for file in (*place.rglob("*.wsp"), *place.parent.glob(f"{place.name}.wsp")):
                 path = str(file.relative_to(base).with_suffix("")).replace("/", ".")
                 (first_s, end_s, step_s), values = whisper.fetch(str(file), begin_s - 1)
                 assert step_s == 1
@@ -119,10 +121,14 @@ class Store(Carbon):
     def settled(
         self, host: str, count: int, prefix: str = "lnet", families: Sequence[str] = FAMILIES, begin_s: int | None = None
     ) -> Points:
-        """Return a host's points once carbon has written all that it has taken and at least `count` are there."""
+        """Return a host's points once carbon has written all that it has taken and at least `count` are there; 1: as many as there are.
+
+        Its writer goes round by round through all that it holds, longest series first: where a lone point of now is written, all series
+        with more points are, and in the next round the others.
+        """
         deadline_s = time.monotonic() + SETTLED_S
         while True:
-            for _ in range(2):  # its writer empties the whole cache in one round: after two rounds nothing of before is left in it
+            for _ in range(2 if count == 1 else 1):
                 self._wait_for_a_round()
             found = self.points(host, prefix, families, begin_s)
             if len(found) >= count or time.monotonic() > deadline_s:
@@ -137,7 +143,7 @@ class Store(Carbon):
             line.sendall(f"{name} 1 {second}\n".encode())
         while self.stored(name).get(second) is None:
             assert time.monotonic() < deadline_s, "carbon wrote nothing for a minute"
-            time.sleep(0.1)
+            time.sleep(0.02)
 
 
 @pytest.fixture(scope="session")
@@ -213,7 +219,10 @@ def tree_path(name: str) -> str | None:
 
 
 def expected(host: str, samples: Sequence[tuple[int, Sequence[Snapshot]]], series_max: int | None = None) -> Points:
-    """Return what the agent's own Reducer makes of the samples, (time in ns, snapshots): collectl's first sample is never exported."""
+    """Return what the agent's own Reducer makes of the samples, (time in ns, snapshots): collectl's first sample is never exported.
+
+    With self.errors: the reads and lines that failed, since the start and that first sample on.
+    """
     reducer = Reducer(host) if series_max is None else Reducer(host, series_max=series_max)
     found: Points = {}
     for at, (time_ns, snapshots) in enumerate(samples):
@@ -221,6 +230,8 @@ def expected(host: str, samples: Sequence[tuple[int, Sequence[Snapshot]]], serie
             reducer.add(snapshot._replace(host=host, time_ns=time_ns))
         if at == 0:
             reducer.points(None)
+        else:
+            found["self.errors", time_ns // NS] = reducer.errors
     for point in reducer.points(None):
         path = point.path.split(".", 2)[2]
         if path.partition(".")[0] in FAMILIES:

@@ -21,6 +21,7 @@ from lnetstat.sources.node import Node, look
 from lnetstat.sources.reading import Clocks, read_file, unread
 from lnetstat.tables import table_named
 from tests.collectors.conftest import (
+    COMPARED,
     FAMILIES,
     NS,
     REPO,
@@ -49,18 +50,23 @@ RECORDINGS = {
     "simulated-paper-untuned": ("rtr01", "oss01"),
 }
 CAPTURES = REPO.parent / "shared" / "captures"
-CAPTURED = (
-    "s1_ramp_seed_credits/c1",
-    "s5b_health_faults/c1",
-    "s6b_lustre_ping_flood_15s/rtr",
-    "s6b_lustre_ping_flood_15s/srv",
-    "s9_disruptions/rtr",
-)
-# How much of each host's recording is played: some bursts or floods, and longer than a peer stays in the top list. The simulation's router
-# has 2,500 peers.
-LONGEST_S = {"s2-bursts": 80, "s7-lustre-pings": 110, "simulated-paper-untuned": 160}
-NOT_READ = {"lnetctl": "lnetctl's answers: the agent reads health from them, collectl does not"}
+CAPTURED_S = {  # the node of a scenario: how much of it is played
+    "s1_ramp_seed_credits/c1": 60,
+    "s5b_health_faults/c1": 60,
+    "s6b_lustre_ping_flood_15s/rtr": 40,
+    "s6b_lustre_ping_flood_15s/srv": 40,
+    "s9_disruptions/rtr": 600,
+}
+# How much of each host's recording is played: some bursts or two floods of pings. The simulation's router has 2,500 peers: it is played for
+# longer than a peer stays in the top list.
+LONGEST_S = {"s2-bursts": 40, "s7-lustre-pings": 60, "simulated-paper-untuned": 75}
+NOT_READ = {
+    "lnetctl": "lnetctl's answers: the agent reads health from them, collectl does not",
+    "proc.mdt.": "md_stats: on a live node the agent reads the statistics of services, targets and imports only",
+}
 LNET_FILES = ("stats", "buffers", "nis", "routes", "routers", "peers")
+# Left out of damaged texts: characters at which Python's split() cuts words and Perl's does not. No kernel prints them in these files.
+BLANKS_OF_PYTHON = dict.fromkeys(map(ord, "\x1c\x1d\x1e\x1f\x85\xa0"))
 
 Sample = tuple[int, list[Snapshot]]
 
@@ -74,12 +80,12 @@ def planned(plan: Plan, ticks: Iterable[Sequence[Snapshot]], shift_ns: int) -> l
         time_ns = (tick[0].time_ns + shift_ns) // 1_000_000 * 1_000_000
         files: dict[str, bytes | None] = {}
         for snapshot in tick:
-            path = tree_path(snapshot.name)
+            path = None if snapshot.name.startswith((*NOT_READ,)) else tree_path(snapshot.name)
             if path is None:
                 continue
             there = snapshot.state in (State.OK, State.PARTIAL)
             files[path] = snapshot.text.encode("utf-8", "surrogateescape") if there else None
-            now[snapshot.name] = snapshot if there else snapshot._replace(state=State.ABSENT, text="")
+            now[snapshot.name] = snapshot._replace(state=State.OK) if there else snapshot._replace(state=State.ABSENT, text="")
         plan.step(files, time_ns)
         samples.append((time_ns, list(now.values())))
     return samples
@@ -88,11 +94,15 @@ def planned(plan: Plan, ticks: Iterable[Sequence[Snapshot]], shift_ns: int) -> l
 def sent_by_collectl(store: Store, plan: Plan, host: str, wanted: Points, *more: str) -> Points:
     imports = f"{plan.advance()}:{lnet(f'path={plan.tree}')}:{oss(f'path={plan.tree}')}"
     run("--import", imports, "--export", export(store.address, f"host={host}", *more), "-i0", "-c", str(plan.count - 1))
-    return store.settled(host, len(wanted), begin_s=min(second for _, second in wanted))
+    families = {path if path.startswith("self.") else path.partition(".")[0] for path, _ in wanted}
+    return store.settled(host, len(wanted), families=[*{*families, *FAMILIES}], begin_s=min(second for _, second in wanted))
 
 
-def check(store: Store, plan: Plan, host: str, samples: Sequence[Sample], series_max: int = 500) -> None:
+def check(store: Store, plan: Plan, host: str, samples: Sequence[Sample], series_max: int = 500, *, errors: bool = True) -> None:
+    """Compare all points of the families, and how many reads and lines were no good."""
     wanted = expected(host, samples, series_max)
+    if not errors:
+        wanted = {(path, second): value for (path, second), value in wanted.items() if path != "self.errors"}
     assert wanted
     told = difference(sent_by_collectl(store, plan, host, wanted, f"series_max={series_max}"), wanted)
     assert not told, told
@@ -116,10 +126,11 @@ def test_every_recording_and_host_is_named() -> None:
 
 
 @pytest.mark.skipif(not CAPTURES.exists(), reason="needs ../shared/captures")
-@pytest.mark.parametrize("node", CAPTURED)
+@pytest.mark.parametrize("node", CAPTURED_S)
 def test_captures_of_real_nodes(store: Store, tmp_path: Path, node: str) -> None:
     """s9: modules are removed and loaded again: files vanish and come back."""
     snapshots = list(open_source(str(CAPTURES / node / "fast.tar.gz"), host="x").snapshots())
+    snapshots = [each for each in snapshots if each.time_ns < snapshots[0].time_ns + CAPTURED_S[node] * NS]
     shift_ns = shifted_to_now(snapshots[-1].time_ns)
     plan = Plan(tmp_path)
     samples = planned(plan, ticks_of(snapshots, 100_000_000), shift_ns)
@@ -190,7 +201,7 @@ def test_every_fixture_and_odd_text(store: Store, tmp_path: Path, base: str) -> 
     plan = Plan(tmp_path)
     texts: dict[str, list[str | None]] = {name: [*each] for name, each in texts_by_file().items()}
     samples = samples_in_turn(plan, texts, base)
-    check(store, plan, f"odd-{base.replace('/', '-')}x", samples, 5000)
+    check(store, plan, f"odd-{base.replace('/', '-')}x", samples, 5000, errors=False)
 
 
 def test_absent_and_back_again(store: Store, tmp_path: Path) -> None:
@@ -198,18 +209,19 @@ def test_absent_and_back_again(store: Store, tmp_path: Path) -> None:
     plan = Plan(tmp_path)
     texts: dict[str, list[str | None]] = {name: [each[0], None, None, each[-1], None, ""] for name, each in texts_by_file().items()}
     samples = samples_in_turn(plan, texts, "")
-    check(store, plan, "absent", samples)
+    check(store, plan, "absent", samples, errors=False)
 
 
 def test_damaged_texts(store: Store, tmp_path: Path) -> None:
     """A hundred texts cut, doubled and overwritten by chance, four a second: also what a second of them is reduced to."""
     chance = random.Random(5)
     texts: dict[str, list[str | None]] = {
-        name: [mutated(chance.choice(each)[:3000], chance) for _ in range(100)] for name, each in texts_by_file().items()
+        name: [mutated(chance.choice(each)[:3000], chance).translate(BLANKS_OF_PYTHON) for _ in range(100)]
+        for name, each in texts_by_file().items()
     }
     plan = Plan(tmp_path)
     samples = samples_in_turn(plan, texts, "", NS // 4)
-    check(store, plan, "damaged", samples, 5000)
+    check(store, plan, "damaged", samples, 5000, errors=False)
 
 
 def test_the_limit_of_series_is_kept_and_told(store: Store, tmp_path: Path) -> None:
@@ -277,8 +289,10 @@ def test_forbidden_unreadable_and_failing_files(store: Store) -> None:
         read = [unread(each.name, "", 13, Clocks()) if each.name in ("peers", "buffers") else each for each in seen_in(tree)]
         assert {each.name: each.state for each in read if each.name in ("nis", "routes")} == {"nis": State.ABSENT, "routes": State.FAILED}
         wanted = expected("forbidden", [(stamp, read) for stamp in stamps])
-        assert {path.partition(".")[0] for path, _ in wanted} == {"lnet_stats", "counters"}
-        told = difference(store.settled("forbidden", len(wanted)), wanted)
+        assert {path.partition(".")[0] for path, _ in wanted} == {"lnet_stats", "counters", "self"}
+        assert max(wanted["self.errors", stamp // NS] for stamp in stamps) == 3 * len(stamps)  # peers, buffers and routes each time
+        begin_s = min(stamps) // NS
+        told = difference(store.settled("forbidden", len(wanted), families=COMPARED, begin_s=begin_s), wanted)
         assert not told, told
     finally:
         shutil.rmtree(folder)

@@ -414,7 +414,7 @@ def test_a_spool_that_cannot_be_used_is_told_once(tmp_path: Path, listener: List
 
 
 def test_two_collectls_do_not_share_a_spool(tmp_path: Path) -> None:
-    file = now_plan(tmp_path, many(10, 0))
+    file = now_plan(tmp_path, many(100, 0))
     spool = tmp_path / "spool"
     address = export(f"127.0.0.1:{free_port()}", "host=h", f"spool={spool}", "spool_max=8k")
     with Running("--import", numbers(file, interval=False), "--export", address) as first:
