@@ -1,16 +1,12 @@
 """Options that several verbs share, and the words users write for sizes and times."""
 
 import json
-import re
 from collections.abc import Callable
 from typing import Any
 
 import click
 
-from lnetstat.agent import INTERVAL_MIN_S
-
-_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
-_SECONDS = {"ms": 0.001, "": 1, "s": 1, "min": 60, "m": 60, "h": 3600, "d": 86_400}
+from lnetstat.config import INTERVAL_S_MIN, parse_prefix, parse_seconds, parse_size
 
 
 class Size(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.3 only
@@ -19,12 +15,10 @@ class Size(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.
     name = "bytes"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        if isinstance(value, int):
-            return value
-        found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([kmg]i?|)b?", str(value).strip().lower())
-        if not found:
-            self.fail(f"'{value}' is no size: expected bytes such as 500000, 200M or 2GiB", param, ctx)
-        return int(float(found[1]) * _UNITS[found[2]])
+        try:
+            return value if isinstance(value, int) else parse_size(value)
+        except ValueError as error:
+            self.fail(f"'{value}' is no size: {error}", param, ctx)
 
 
 class Seconds(click.ParamType):  # type: ignore[type-arg]
@@ -33,12 +27,10 @@ class Seconds(click.ParamType):  # type: ignore[type-arg]
     name = "seconds"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        if isinstance(value, (int, float)):
-            return float(value)
-        found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*(ms|s|min|m|h|d|)", str(value).strip().lower())
-        if not found:
-            self.fail(f"'{value}' is no time span: expected seconds such as 0.1, 50ms, 10s, 5min, 2h or 7d", param, ctx)
-        return float(found[1]) * _SECONDS[found[2]]
+        try:
+            return parse_seconds(value)
+        except ValueError as error:
+            self.fail(f"'{value}' is no time span: {error}", param, ctx)
 
 
 class MetricPrefix(click.ParamType):  # type: ignore[type-arg]
@@ -47,9 +39,10 @@ class MetricPrefix(click.ParamType):  # type: ignore[type-arg]
     name = "nodes"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        if not re.fullmatch(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*", str(value), re.ASCII):
-            self.fail(f"'{value}' is no metric path: expected letters, digits, _ and -, nodes apart by dots", param, ctx)
-        return str(value)
+        try:
+            return parse_prefix(value)
+        except ValueError as error:
+            self.fail(f"'{value}' is no metric path: {error}", param, ctx)
 
 
 class Name(click.ParamType):  # type: ignore[type-arg]
@@ -68,7 +61,7 @@ class Interval(Seconds):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         seconds = super().convert(value, param, ctx)
-        if seconds < INTERVAL_MIN_S:
+        if seconds < INTERVAL_S_MIN:
             self.fail(f"'{value}' is too short: the shortest interval is 50ms", param, ctx)
         return seconds
 

@@ -1,19 +1,79 @@
 """Ship this node's credits and counters, once a second, to Carbon or to stdout."""
 
+import json
+import time
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from lnetstat.agent import AgentSettings, become
+from lnetstat.agent.settings import settings_of
+from lnetstat.agent.status import STATUS_PATH
+from lnetstat.agent.verdict import LEVELS, UNKNOWN, judge, read_status
 from lnetstat.cli._options import Name, checked_node, node_options
+from lnetstat.config import ConfigError, contradictions, read_config
 
 
 @click.command(help=__doc__)
 @node_options
 @click.option("--stdout", is_flag=True, help="Print points as lines instead: path, value, second.")
 @click.option("--record", "recording", type=Name(), metavar="DIR", help="Record the raw text too.")
-def command(**options: Any) -> None:
-    settings = checked_node(options)
-    if not settings["carbon"] and not settings["stdout"] and not settings["recording"]:
-        raise click.UsageError("say where points go: --carbon HOST:PORT, --stdout, or --record DIR")
-    become(AgentSettings(**settings))
+@click.option("--config", type=Name(), metavar="FILE", help="Take what is not said here from this TOML file; SIGHUP reads it again.")
+@click.option("--check-config", type=Name(), metavar="FILE", help="Say everything that is wrong with the file, and exit with 0 or 2.")
+@click.option("--status-file", "status", type=Name(), metavar="FILE", help=f"Keep the agent's state in FILE, such as {STATUS_PATH}.")
+@click.option("--status", "show_status", is_flag=True, help="Say how the running agent is, and exit with 0 to 3 as a Nagios check.")
+@click.option("--json", "as_json", is_flag=True, help="With --status: print the status file, with the verdict.")
+@click.pass_context
+def command(ctx: click.Context, /, check_config: str | None, show_status: bool, as_json: bool, **options: Any) -> None:
+    if check_config:
+        ctx.exit(_check(check_config, _given(ctx, options)))
+    if as_json and not show_status:
+        raise click.UsageError("--json goes with --status")
+    try:
+        if show_status:
+            ctx.exit(_show(_status_path(options), as_json))
+        become(_settings(ctx, options))
+    except ConfigError as error:
+        raise click.UsageError(str(error)) from error
+
+
+def _settings(ctx: click.Context, options: dict[str, Any]) -> AgentSettings:
+    """Return what the file says, under what the command line says."""
+    return settings_of(options["config"], _given(ctx, checked_node(options)))
+
+
+def _given(ctx: click.Context, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options that were said, and may have been said in the file."""
+    said = {name: value for name, value in options.items() if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT}
+    return {name: value for name, value in said.items() if name != "config"}
+
+
+def _check(path: str, given: dict[str, Any]) -> int:
+    """Print each problem of a configuration file, under what else is said, in a line; or that there is none."""
+    try:
+        problems = [f"{path}: {problem}" for problem in contradictions(read_config(path) | given)]
+    except ConfigError as error:
+        problems = list(error.problems)
+    for problem in problems:
+        click.echo(f"lnetstat: {problem}", err=True)
+    if not problems:
+        click.echo(f"{path}: right")
+    return 2 if problems else 0
+
+
+def _status_path(options: dict[str, Any]) -> str:
+    if options["status"]:
+        return str(options["status"])
+    return str(read_config(options["config"]).get("status", STATUS_PATH)) if options["config"] else STATUS_PATH
+
+
+def _show(path: str, as_json: bool) -> int:
+    """Print how the agent is; return 0 to 3."""
+    status, why = read_status(path)
+    level, lines = judge(status, time.time()) if status is not None else (UNKNOWN, [f"UNKNOWN: {why}"])
+    if as_json:
+        click.echo(json.dumps({"verdict": LEVELS[level], "lines": lines, "status": status}, indent=2))
+    else:
+        click.echo("\n".join(lines))
+    return level

@@ -1,0 +1,105 @@
+"""Where an agent's points go: the sinks that its settings name, changed while it runs, and closed together in one bounded time."""
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from lnetstat.agent.settings import AgentSettings
+from lnetstat.errors import LnetstatError, SinkError
+from lnetstat.model import Point, Sink
+from lnetstat.sinks.carbon import CarbonSink, parse_address
+from lnetstat.sinks.stdout import StdoutSink
+
+Key = tuple[str, str]
+ABORT_S = 1.0  # how long a sink may take to end once its time is over
+
+
+class Totals(NamedTuple):
+    """Points of all destinations since the start."""
+
+    spooled: int
+    sent: int
+    resent: int
+    lost: int
+
+
+class Outlets:
+    """The sinks by kind and address. A sink that is no longer named is closed beside the loop, and its numbers stay in the totals."""
+
+    def __init__(self, settings: AgentSettings, report: Callable[[str], None]) -> None:
+        self._report = report
+        self._sinks: dict[Key, Sink] = {}
+        self._retired: list[Sink] = []
+        self._closing: list[threading.Thread] = []
+        self.adopt(self.prepare(settings), settings)
+
+    def prepare(self, settings: AgentSettings) -> dict[Key, Sink]:
+        """Make the sinks that are new. Raises SinkError where one cannot be made, and then none is."""
+        made: dict[Key, Sink] = {}
+        try:
+            for key in _keys(settings):
+                if key not in self._sinks:
+                    made[key] = self._make(key, settings)
+        except LnetstatError:
+            self._close_beside(list(made.values()), 1.0)
+            raise
+        return made
+
+    def adopt(self, made: dict[Key, Sink], settings: AgentSettings) -> None:
+        """Send to what the settings name from now on."""
+        wanted = set(_keys(settings))
+        gone = [self._sinks.pop(key) for key in list(self._sinks) if key not in wanted]
+        self._sinks.update(made)
+        self._retired += gone
+        self._closing = [thread for thread in self._closing if thread.is_alive()]
+        self._close_beside(gone, 5.0)
+
+    def offer(self, points: Sequence[Point]) -> None:
+        for sink in self._sinks.values():
+            sink.offer(points)
+
+    def __bool__(self) -> bool:
+        return bool(self._sinks)
+
+    @property
+    def carbons(self) -> list[CarbonSink]:
+        return [sink for sink in self._sinks.values() if isinstance(sink, CarbonSink)]
+
+    @property
+    def totals(self) -> Totals:
+        counts = [sink.counts for sink in (*self._sinks.values(), *self._retired) if isinstance(sink, CarbonSink)]
+        return Totals(
+            sum(count.queued for count in counts),
+            sum(count.sent for count in counts),
+            sum(count.resent for count in counts),
+            sum(count.dropped + count.refused for count in counts),
+        )
+
+    def close(self, timeout_s: float) -> None:
+        """Close all sinks side by side: one that hangs takes no time from the others, and all together take `timeout_s` and a second."""
+        self._close_beside(list(self._sinks.values()), timeout_s)
+        end_s = time.monotonic() + timeout_s + ABORT_S
+        for thread in self._closing:
+            thread.join(max(0.0, end_s - time.monotonic()))
+
+    def _close_beside(self, sinks: Sequence[Sink], timeout_s: float) -> None:
+        for sink in sinks:
+            what = (lambda sink=sink: sink.close(timeout_s)) if isinstance(sink, CarbonSink) else sink.close
+            thread = threading.Thread(target=what, name="lnetstat-close", daemon=True)
+            thread.start()
+            self._closing.append(thread)
+
+    def _make(self, key: Key, settings: AgentSettings) -> Sink:
+        kind, address = key
+        if kind == "carbon":
+            return CarbonSink(*parse_address(address), report=self._report)
+        if sys.stdout is None:
+            raise SinkError("standard output is closed: nothing can be printed")
+        return StdoutSink(sys.stdout)
+
+
+def _keys(settings: AgentSettings) -> list[Key]:
+    keys = [("carbon", address) for address in settings.carbon]
+    return [*keys, ("stdout", "")] if settings.stdout else keys
