@@ -109,6 +109,11 @@ def test_a_nid_is_as_readable_as_it_was_where_its_node_leads_back_to_it(nid, sho
     assert nids(page_of([Point(f"lnet.r1.peers.tcp.top.{nid_node(nid)}.tx_credits", -3, 7)])) == {shown}
 
 
+def test_a_node_to_which_no_name_leads_stays_what_it_is():
+    nodes = ["__4a", "__4A", "999_1_1_1_at_tcp", "0_at_", "-_at_tcp", "__zz", "__"]
+    assert nids(page_of([Point(f"lnet.r1.peers.tcp.top.{node}.tx_credits", 1, 7) for node in nodes])) == {"J", *nodes[1:]}
+
+
 @given(st.lists(st.text(max_size=60) | st.from_regex(r"[0-9]{1,3}(\.[0-9]{1,3}){3}@tcp[0-9]?", fullmatch=True), unique=True, max_size=8))
 def test_different_names_are_different_series_and_the_page_can_always_be_read(names):
     points = []
