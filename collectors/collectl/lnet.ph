@@ -799,42 +799,50 @@ sub is_nid {
 # nothing for a bad one. Returns ([rows], number of bad lines); rows undef where nothing can be recognised.
 sub read_rows {
     my ($text, $layouts, $starts_row, $make) = @_;
-    my @lines = map { [split] } grep { /\S/ && length $_ <= 4096 } split /\r?\n/, $text;
+    $text =~ s/\A\xEF\xBB\xBF//;
+    my @lines = map { length $_ > 4096 ? [] : [split] } grep { /\S/ } split /\r?\n/, $text;    # a longer line is no row
+    my ($layout, $header) = find_header($layouts, @lines > 8 ? @lines[0 .. 7] : @lines);
     my ($width, $bad) = (0, 0);
-    foreach my $at (0 .. ($#lines < 7 ? $#lines : 7)) {
-        foreach my $layout (@{$layouts}) {
-            next if $width || index("@{$lines[$at]} ", "$layout ") != 0;
-            ($width, $bad) = (scalar @{$lines[$at]}, $at);
-        }
-    }
-    my $extra = 0;
-    if ($width) {
-        my ($layout) = grep { index("@{$lines[$bad]} ", "$_ ") == 0 } @{$layouts};
-        $extra = $width - width_of($layout);
-        splice @lines, 0, $bad + 1;
+    if ($layout) {
+        ($width, $bad) = (scalar @{$lines[$header]}, $header);
+        splice @lines, 0, $header + 1;
     }
     else {
-        my %known = map { width_of($_) => 1 } @{$layouts};
+        my %known = map { width_of($_) => $_ } @{$layouts};
         ($width) = map { scalar @{$_} } grep { $known{scalar @{$_}} && $starts_row->($_->[0]) } @lines;
         return (undef, 1) if !$width;
+        $layout = $known{$width};
     }
-    my (@rows, $pending);
+    my $columns = width_of($layout) - 1;    # more of them are of a release that we do not know
+    my (@rows, $pending, $may_be_cut);
     foreach my $words (@lines) {
-        if ($pending && @{$pending} + @{$words} == $width && !$starts_row->($words->[0])) {
-            $words = [@{$pending}, @{$words}];
-        }
-        elsif ($pending) { $bad++ }
+        my $is_joined = $pending && @{$pending} + @{$words} == $width && !$starts_row->($words->[0]);
+        $bad++ if $pending && !$is_joined;
+        $words = [@{$pending}, @{$words}] if $is_joined;
         undef $pending;
+        $may_be_cut = @{$words} == $width && !$is_joined;
         if (@{$words} == $width) {
-            my $row = $make->(@{$words}[0 .. $width - $extra - 1]);
+            my $row = $make->(@{$words}[0 .. $columns]);
             if ($row) { push @rows, $row }
             else      { $bad++ }
         }
-        elsif (@{$words} < $width && $starts_row->($words->[0])) { $pending = $words }
-        else                                                     { $bad++ }
+        elsif (@{$words} && @{$words} < $width && $starts_row->($words->[0])) { $pending = $words }
+        else                                                                  { $bad++ }
     }
-    $bad++ if $pending || (@rows && $text !~ /[\r\n]\z/);    # a last row without its line end may be cut
+    $bad++ if $pending;
+    $bad++ if $may_be_cut && $text !~ /[\r\n]\z/;    # a last row without its line end
     return @rows || !$bad ? (\@rows, $bad) : (undef, 1);
+}
+
+# (layout, number of the line) of the first line that begins with the words of a layout.
+sub find_header {
+    my ($layouts, @lines) = @_;
+    foreach my $at (0 .. $#lines) {
+        my $words = "@{$lines[$at]} ";
+        my ($layout) = grep { index($words, "$_ ") == 0 } @{$layouts};
+        return ($layout, $at) if $layout;
+    }
+    return;
 }
 
 sub width_of {
@@ -974,7 +982,9 @@ sub main::lnetInitInterval {
     return;
 }
 
-my %VALUES_OF = (stats => \&stats_values, buffers => \&buffers_values, nis => \&nis_values, routes => \&routes_values);
+my %VALUES_OF = (
+    stats => \&stats_values, buffers => \&buffers_values, nis => \&nis_values, routes => \&routes_values, routers => \&routers_values,
+);
 
 sub main::lnetAnalyze {
     my ($type, $data) = @_;
@@ -1065,7 +1075,7 @@ sub buffers_values {
     my $cpts = @pages / 3;
     my $order = join q{}, map { $_ == 0 ? 't' : $_ == 1 ? 's' : 'l' } @pages;
     my $is_torn = $order ne ('t' x $cpts) . ('s' x $cpts) . ('l' x $cpts);    # the pools are being built
-    return (undef, undef, $bad || 1) if !$rows || $is_torn;
+    return (undef, undef, $rows ? $bad + 1 : $bad) if !$rows || $is_torn;
     my (@values, @pools);
     foreach my $pool (@pages ? qw(tiny small large) : ()) {
         my @of_pool = splice @{$rows}, 0, $cpts;
@@ -1134,6 +1144,24 @@ sub routes_values {
     my %value = (count => scalar @{$rows}, down => scalar grep { $_->[1] eq 'down' } @{$rows});
     $value{routing} = $routing eq 'enabled' ? 1 : 0 if defined $routing;
     return ([map { defined $value{$_} ? ["routes.$_", $value{$_}] : () } @{$METRICS{routes}}], \%value, $bad);
+}
+
+# Nothing of `routers` is sent; its state is shown.
+sub routers_values {
+    my ($text) = @_;
+    my @layouts = ('ref rtr_ref alive_cnt state last_ping ping_sent deadline down_ni router', 'ref rtr_ref alive_cnt state last_ping router',
+        'ref rtr_ref alive router');
+    my $make = sub {
+        my ($ref, $rtr_ref, @words) = @_;
+        my $router = pop @words;
+        my $state = @words == 1 ? shift @words : splice @words, 1, 1;
+        return if !is_nid($router) || $state !~ /^(?:up|down|NA)$/;
+        return if !whole_numbers($ref, $rtr_ref, grep { $_ ne 'NA' } @words);
+        return [$router, $state];
+    };
+    my ($rows, $bad) = read_rows($text, \@layouts, sub { $_[0] =~ /\A-?[0-9]+\z/ }, $make);
+    return (undef, undef, $bad) if !$rows;
+    return ([], {count => scalar @{$rows}, down => scalar grep { $_->[1] eq 'down' } @{$rows}}, $bad);
 }
 
 # Messages and bytes per second between two reads of `stats`. A length that falls is a reset: no rate. A count that falls alone has wrapped.
@@ -1270,6 +1298,7 @@ sub detail {
         my $routing = !defined $routes->{routing} ? 'not told' : $routes->{routing} ? 'enabled' : 'disabled';
         $text .= "#Routes: $routes->{count}, down: $routes->{down}, routing of this node: $routing\n";
     }
+    $text .= "#Routers: $facts{routers}{count}, down: $facts{routers}{down}\n" if $facts{routers};
     return $text;
 }
 
