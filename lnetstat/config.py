@@ -54,7 +54,10 @@ def contradictions(settings: Mapping[str, Any]) -> list[str]:
     problems = []
     takers = ("carbon", "stdout", "recording", "prometheus", "textfile")
     if not any(settings.get(taker) for taker in takers):
-        problems.append("say where points go: --carbon HOST:PORT, --stdout, or --record DIR (in a file: carbon.to, recording.folder)")
+        problems.append(
+            "say where points go: --carbon HOST:PORT, --prometheus ADDR:PORT, --textfile FILE, --stdout, or --record DIR"
+            " (in a file: carbon.to, prometheus.listen, prometheus.textfile, recording.folder)"
+        )
     if settings.get("reset_low_water") and settings.get("root", "/") != "/":
         problems.append("reset_low_water writes to this node's files: it cannot be used together with another root")
     if settings.get("spool") and not settings.get("carbon"):
@@ -177,6 +180,13 @@ def _age(value: Any) -> float:
     return seconds
 
 
+def _textfile(value: Any) -> str:
+    name = parse_name(value)
+    if not name.endswith(".prom"):
+        raise ValueError("expected a name that ends in .prom: node_exporter reads no other")
+    return name
+
+
 KEYS = (
     Key("host", "host", parse_name),
     Key("root", "root", parse_name),
@@ -187,6 +197,11 @@ KEYS = (
     Key("series_max", "series_max", _series),
     Key("status", "status", parse_name),
     Key("carbon.to", "carbon", parse_addresses),
+    Key("spool.folder", "spool", parse_name),
+    Key("spool.max_bytes", "spool_max_bytes", _bound),
+    Key("spool.max_age", "spool_max_age_s", _age),
+    Key("prometheus.listen", "prometheus", parse_listener),
+    Key("prometheus.textfile", "textfile", _textfile),
     Key("recording.folder", "recording", parse_name),
     Key("recording.max_bytes", "max_bytes", _at_least(RECORDING_BYTES_MIN)),
     Key("recording.max_age", "max_age_s", parse_seconds),

@@ -157,7 +157,7 @@ class Agent:
         if new.interval_s != old.interval_s:
             self._late_before += self._ticks.missed
             self._ticks = Ticks(new.interval_s, *self._now())
-        if (new.prefix, new.series_max) != (old.prefix, old.series_max) or (self._reducer is None) != (not self._outlets):
+        if new.series_max != old.series_max or (self._reducer is None) != (not self._outlets):
             self._next_reducer = self._new_reducer(new)
         self._settings = new
         changed = [name for name in new._fields if name != "given" and getattr(new, name) != getattr(old, name)]

@@ -1,5 +1,6 @@
 """Where an agent's points go: the sinks that its settings name, changed while it runs, and closed together in one bounded time."""
 
+import os
 import sys
 import threading
 import time
@@ -92,14 +93,33 @@ class Outlets:
             self._closing.append(thread)
 
     def _make(self, key: Key, settings: AgentSettings) -> Sink:
-        kind, address = key
+        kind, where = key
         if kind == "carbon":
-            return CarbonSink(*parse_address(address), report=self._report)
-        if sys.stdout is None:
-            raise SinkError("standard output is closed: nothing can be printed")
-        return StdoutSink(sys.stdout)
+            return self._make_carbon(where, settings)
+        if kind == "stdout":
+            if sys.stdout is None:
+                raise SinkError("standard output is closed: nothing can be printed")
+            return StdoutSink(sys.stdout)
+        from lnetstat.sinks.prometheus import PrometheusSink, TextfileSink  # with all that serves a page: only where it is wanted
+
+        if kind == "textfile":
+            return TextfileSink(where, prefix=settings.prefix, report=self._report)
+        return PrometheusSink(*parse_address(where), prefix=settings.prefix)
+
+    def _make_carbon(self, address: str, settings: AgentSettings) -> CarbonSink:
+        host, port = parse_address(address)
+        if not settings.spool:
+            return CarbonSink(host, port, report=self._report)
+        from lnetstat.sinks.spool import Spool
+
+        folder = os.path.join(settings.spool, f"{host}:{port}")
+        spool = Spool(folder, max_bytes=settings.spool_max_bytes, max_age_s=settings.spool_max_age_s)
+        return CarbonSink(host, port, spool=spool, report=self._report)
 
 
 def _keys(settings: AgentSettings) -> list[Key]:
     keys = [("carbon", address) for address in settings.carbon]
-    return [*keys, ("stdout", "")] if settings.stdout else keys
+    keys += [("stdout", "")] if settings.stdout else []
+    keys += [("prometheus", settings.prometheus)] if settings.prometheus else []
+    keys += [("textfile", settings.textfile)] if settings.textfile else []
+    return keys

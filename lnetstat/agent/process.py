@@ -9,7 +9,7 @@ from types import FrameType
 
 from lnetstat.agent.loop import Agent, GivenUp
 from lnetstat.agent.service import Service
-from lnetstat.agent.settings import AgentSettings
+from lnetstat.agent.settings import AgentSettings, settings_from_json
 from lnetstat.errors import LnetstatError, bug_line
 
 READS_END_S = 0.3  # how long a read under way may go on after the signal to stop
@@ -37,7 +37,7 @@ def become(settings: AgentSettings) -> None:
 def main(text: str) -> int:
     """Run the agent with settings in JSON; return the exit status."""
 
-    settings = AgentSettings(**json.loads(text))
+    settings = settings_from_json(text)
     try:
         agent = Agent(settings, report, service=Service(os.environ))
     except LnetstatError as error:

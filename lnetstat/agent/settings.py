@@ -1,5 +1,6 @@
 """What an agent is told: from the command line, from a file, or from both."""
 
+import json
 import os
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -8,14 +9,26 @@ from lnetstat.reduce.metrics import PREFIX, SERIES_MAX
 
 SPOOL_BYTES_MAX = 1 << 30
 SPOOL_AGE_S_MAX = 6 * 3600.0  # the finest retention: Carbon files older points into coarser slots
-RESTART_ONLY = ("root", "host", "deadline_s", "samples", "reset_low_water", "stdout", "spool", "spool_max_bytes", "spool_max_age_s")
+RESTART_ONLY = (
+    "root",
+    "host",
+    "deadline_s",
+    "samples",
+    "reset_low_water",
+    "stdout",
+    "prefix",
+    "spool",
+    "spool_max_bytes",
+    "spool_max_age_s",
+)
 
 
 class AgentSettings(NamedTuple):
     """What to read, how often, and where it goes.
 
-    `samples`: end after so many ticks, 0 never. `status`: path of the file that says how the agent is. `config`: the file that SIGHUP
-    reads again; `given`: the settings that the command line named, which win over the file.
+    `samples`: end after so many ticks, 0 never. `spool`: a folder, with one in it for each Carbon. `prometheus`: ADDR:PORT. `textfile`,
+    `status`: files kept for node_exporter and for `agent --status`. `config`: the file that SIGHUP reads again; `given`: the settings that
+    the command line named, which win over the file.
     """
 
     root: str = "/"
@@ -39,6 +52,12 @@ class AgentSettings(NamedTuple):
     status: str | None = None
     config: str | None = None
     given: Sequence[str] = ()
+
+
+def settings_from_json(text: str) -> AgentSettings:
+    """Return settings as the command line hands them to the agent's process."""
+    values = json.loads(text)
+    return AgentSettings(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
 
 
 def settings_of(config: str | None, given: dict[str, Any]) -> AgentSettings:

@@ -113,6 +113,9 @@ def document(
         "destinations": standing.destinations(outlets, now_s),
         "last_lost_s": standing.last_lost_s,
         "recording": settings.recording,
+        "spool": settings.spool,
+        "prometheus": settings.prometheus,
+        "textfile": settings.textfile,
         "sources": standing.sources(),
         "troubles": [{"about": what, "what": words, "since_s": since_s} for what, (words, since_s) in standing.troubles.items()],
     }
@@ -134,6 +137,7 @@ def write(path: str, status: Mapping[str, Any]) -> None:
     fresh = f"{path}.{os.getpid()}"
     try:
         with open(fresh, "w", encoding="utf-8") as file:
+            os.fchmod(file.fileno(), 0o644)  # whoever watches the node may read it
             json.dump(status, file)
         os.replace(fresh, path)
     except OSError:

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from lnetstat.config import INTERVAL_S_MIN, parse_prefix, parse_seconds, parse_size
+from lnetstat.config import INTERVAL_S_MIN, KEYS, parse_prefix, parse_seconds, parse_size
 
 
 class Size(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.3 only
@@ -54,6 +54,21 @@ class Name(click.ParamType):  # type: ignore[type-arg]
         if not str(value).strip() or not str(value).isprintable():
             self.fail(f"{value!a} is empty or unprintable (an unset shell variable?)", param, ctx)
         return str(value)
+
+
+class Checked(click.ParamType):  # type: ignore[type-arg]
+    """What a key of the configuration file takes."""
+
+    name = "text"
+
+    def __init__(self, key: str) -> None:
+        self._check = next(known.check for known in KEYS if known.name == key)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            return self._check(value)
+        except ValueError as error:
+            self.fail(f"'{value}': {error}", param, ctx)
 
 
 class Interval(Seconds):

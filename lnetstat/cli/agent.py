@@ -11,7 +11,7 @@ from lnetstat.agent import AgentSettings, become
 from lnetstat.agent.settings import settings_of
 from lnetstat.agent.status import STATUS_PATH
 from lnetstat.agent.verdict import LEVELS, UNKNOWN, judge, read_status
-from lnetstat.cli._options import Name, checked_node, node_options
+from lnetstat.cli._options import Checked, Name, checked_node, node_options
 from lnetstat.config import ConfigError, contradictions, read_config
 
 
@@ -19,6 +19,11 @@ from lnetstat.config import ConfigError, contradictions, read_config
 @node_options
 @click.option("--stdout", is_flag=True, help="Print points as lines instead: path, value, second.")
 @click.option("--record", "recording", type=Name(), metavar="DIR", help="Record the raw text too.")
+@click.option("--spool", type=Name(), metavar="DIR", help="Keep on disk, here, what a Carbon has not got yet.")
+@click.option("--spool-max-bytes", type=Checked("spool.max_bytes"), metavar="BYTES", help="Bound of each Carbon's spool (default: 1GiB).")
+@click.option("--spool-max-age", "spool_max_age_s", type=Checked("spool.max_age"), metavar="TIME", help="Drop older points (default: 6h).")
+@click.option("--prometheus", type=Checked("prometheus.listen"), metavar="ADDR:PORT", help="Serve the newest points at /metrics.")
+@click.option("--textfile", type=Checked("prometheus.textfile"), metavar="FILE", help="Keep them in FILE.prom for node_exporter.")
 @click.option("--config", type=Name(), metavar="FILE", help="Take what is not said here from this TOML file; SIGHUP reads it again.")
 @click.option("--check-config", type=Name(), metavar="FILE", help="Say everything that is wrong with the file, and exit with 0 or 2.")
 @click.option("--status-file", "status", type=Name(), metavar="FILE", help=f"Keep the agent's state in FILE, such as {STATUS_PATH}.")
