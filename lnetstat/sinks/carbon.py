@@ -6,6 +6,9 @@ What TCP and Carbon lose without a word shapes this module:
 - A hung peer takes much before a write blocks: so there are a write timeout, keepalive and TCP_USER_TIMEOUT, and what was written
   during the last `resend_s` seconds is written again on the next connection. One metric, one second, one value: writing it twice
   changes nothing.
+- With a `spool` only the way into it is in memory: a thread of its own stores what is offered, with one fsync for all that came
+  meanwhile, and the sender reads it from there. It is delivered when the connection has lived on for `resend_s` after it was written.
+  What the disk does not take goes through the queue in memory.
 - A byte that is not UTF-8 or a line over 16 KiB makes carbon close the connection, blanks shift its fields: such paths are refused.
 """
 
@@ -13,7 +16,8 @@ import math
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from random import Random
 from typing import NamedTuple
 
@@ -21,9 +25,15 @@ from lnetstat.errors import SinkError
 from lnetstat.model import Point
 from lnetstat.sinks._connection import Connection, Pacer
 from lnetstat.sinks._queue import PointQueue
+from lnetstat.sinks._segments import PAYLOAD_BYTES_MAX
+from lnetstat.sinks.spool import Spool
 
 PATH_BYTES_MAX = 16_000  # carbon closes the connection on a line over 16384 bytes
 CLOSING_TRIES_MAX = 2
+CLOSING_S = 5.0
+CLOSING_WITH_SPOOL_S = 1.0  # what is left is safe
+FINISHING_S = 0.2
+READ_AGAIN_S = 1.0
 
 
 def parse_address(text: str) -> tuple[str, int]:
@@ -64,7 +74,11 @@ def acceptable(point: Point) -> bool:
 
 
 class Counts(NamedTuple):
-    """Points, all at one moment: offered = sent + queued + dropped + refused. `resent` were sent before."""
+    """Points, all at one moment: offered = sent + queued + dropped + refused. `resent` were sent before.
+
+    With a spool, what it held when it was opened counts as offered; `queued` counts what was not sent yet, and while a tick is being stored
+    it counts twice.
+    """
 
     sent: int
     resent: int
@@ -74,7 +88,7 @@ class Counts(NamedTuple):
 
 
 class CarbonSink:
-    """A bounded queue and the thread that empties it into Carbon.
+    """A bounded queue, or a spool, and the thread that empties it into Carbon.
 
     Attributes, readable at any time: `sent` points written, `resent` written again after a lost connection, `queued` waiting,
     `dropped` because the queue was full or the sink closed, `refused` because not finite or with a path Carbon would not keep,
@@ -96,6 +110,7 @@ class CarbonSink:
         clock: Callable[[], float] = time.monotonic,
         random: Random | None = None,
         pacer: Pacer | None = None,
+        spool: Spool | None = None,
         report: Callable[[str], None] = lambda line: None,
     ) -> None:
         self.name = f"carbon [{host}]:{port}" if ":" in host else f"carbon {host}:{port}"
@@ -111,11 +126,21 @@ class CarbonSink:
         self._told_dropping = False
         self._connection = Connection(host, port, write_timeout_s)
         self._queue = PointQueue(queue_points_max, resend_s)
-        self._changed = threading.Condition()  # guards the queue, refused and the two below
+        self._spool = spool
+        self._resend_s = resend_s
+        self._unconfirmed: deque[tuple[int, float]] = deque()  # batches of the spool, and when they were written
+        self._spool_error = ""
+        self._changed = threading.Condition()  # guards the queue, refused and all below
+        self._incoming: deque[_Offered] = deque()  # on their way into the spool
+        self._incoming_points = 0
+        self._storing_points = 0
         self._close_by_s: float | None = None
         self._closed = False
+        self._storing = threading.Thread(target=self._store, name=f"{self.name} spool", daemon=True) if spool else None
         self._thread = threading.Thread(target=self._run, name=self.name, daemon=True)
-        self._thread.start()
+        for thread in (self._storing, self._thread):
+            if thread is not None:
+                thread.start()
 
     @property
     def connected(self) -> bool:
@@ -123,39 +148,45 @@ class CarbonSink:
 
     @property
     def sent(self) -> int:
-        return self._queue.sent
+        return self.counts.sent
 
     @property
     def resent(self) -> int:
-        return self._queue.resent
+        return self.counts.resent
 
     @property
     def dropped(self) -> int:
-        return self._queue.dropped
+        return self.counts.dropped
 
     @property
     def queued(self) -> int:
-        with self._changed:
-            return self._queue.queued
+        return self.counts.queued
 
     @property
     def counts(self) -> Counts:
         with self._changed:
             queue = self._queue
-            return Counts(queue.sent, queue.resent, queue.queued, queue.dropped, self.refused)
+            counts = Counts(queue.sent, queue.resent, queue.queued, queue.dropped, self.refused)
+            waiting = self._incoming_points + self._storing_points
+        if self._spool is None:
+            return counts
+        sent, resent, queued, dropped, refused = counts
+        on_disk = self._spool.counts
+        return Counts(sent + on_disk.sent, resent + on_disk.resent, queued + waiting + on_disk.unsent, dropped + on_disk.lost, refused)
 
     def offer(self, points: Iterable[Point]) -> None:
         """Queue the points; never blocks. Where the queue is full the oldest points go and are counted."""
         lines: list[bytes] = []
-        refused = 0
+        refused = newest_s = 0
         for point in points:
             if acceptable(point):
                 lines.append(plaintext_line(point).encode("ascii") + b"\n")
+                newest_s = max(newest_s, point.time_s)
             else:
                 refused += 1
         with self._changed:
             self.refused += refused
-            dropping = self._queue.add(lines) > 0
+            dropping = (self._queue.add(lines) if self._spool is None or self._closed else self._add_incoming(lines, newest_s)) > 0
             if self._closed:
                 self._queue.give_up()
             self._changed.notify_all()
@@ -166,11 +197,21 @@ class CarbonSink:
     def flush(self, timeout_s: float) -> bool:
         """Wait until everything offered was written, at most `timeout_s`; tell whether it was. For senders that can wait, as replay."""
         with self._changed:
-            self._changed.wait_for(lambda: self._queue.is_idle or self._closed, timeout_s)
-            return self._queue.is_idle and not self._closed
+            self._changed.wait_for(lambda: self._is_idle or self._closed, timeout_s)
+            return self._is_idle and not self._closed
 
-    def close(self, timeout_s: float = 5.0) -> None:
-        """Deliver what can be delivered within `timeout_s`, count the rest as dropped and say how many. A second call does nothing."""
+    def commit(self, timeout_s: float) -> bool:
+        """Wait until everything offered so far is in the spool, at most `timeout_s`; tell whether it is."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._is_stored, timeout_s)
+
+    def close(self, timeout_s: float | None = None) -> None:
+        """Deliver what can be delivered within `timeout_s`, count the rest as dropped and say how many. A second call does nothing.
+
+        With a spool the rest stays there, and nothing is dropped.
+        """
+        if timeout_s is None:
+            timeout_s = CLOSING_S if self._spool is None else CLOSING_WITH_SPOOL_S
         with self._changed:
             if self._close_by_s is not None:
                 return
@@ -182,18 +223,94 @@ class CarbonSink:
             self._thread.join(1.0)
         with self._changed:
             self._closed = True
-            left = self._queue.give_up()
+            left = self._queue.give_up() + self._incoming_points
+            self._queue.dropped += self._incoming_points
+            self._incoming.clear()
+            self._incoming_points = 0
             self._changed.notify_all()
+        if self._spool is not None:
+            self._spool.close()
+            if self._spool.counts.unsent:
+                self._report(f"{self.name}: closed; points that wait in {self._spool.folder}: {self._spool.counts.unsent}")
         if left:
             self._report(f"{self.name}: closed; points not delivered: {left} ({self.last_error or 'there was no time left'})")
 
-    # ---- the sink's thread ----
+    # ---- the thread that stores ----
+
+    def _add_incoming(self, lines: list[bytes], newest_s: int) -> int:
+        if lines:
+            self._incoming.append(_Offered(lines, newest_s))
+            self._incoming_points += len(lines)
+        dropped = 0
+        while self._incoming_points > self._queue.points_max:
+            gone = len(self._incoming.popleft().lines)
+            self._incoming_points -= gone
+            dropped += gone
+        self._queue.dropped += dropped
+        return dropped
+
+    @property
+    def _is_stored(self) -> bool:
+        return not self._incoming and not self._storing_points
+
+    def _store(self) -> None:
+        """Bring what is offered into the spool, with one fsync for all that came while the one before was under way."""
+        while self._wait_for_incoming():
+            with self._changed:
+                offered = list(self._incoming)
+                self._incoming.clear()
+                self._storing_points, self._incoming_points = self._incoming_points, 0
+            refused = self._stored(offered)
+            with self._changed:
+                self._storing_points = 0
+                self._queue.add(refused)
+                self._changed.notify_all()
+
+    def _wait_for_incoming(self) -> bool:
+        with self._changed:
+            self._changed.wait_for(lambda: bool(self._incoming) or self._close_by_s is not None)
+            return bool(self._incoming)
+
+    def _stored(self, offered: "list[_Offered]") -> list[bytes]:
+        """Append and sync; return the lines that the disk did not take."""
+        assert self._spool is not None
+        refused: list[bytes] = []
+        error = ""
+        for lines, newest_s in offered:
+            for piece in _pieces(lines):
+                try:
+                    self._spool.append(b"".join(piece), len(piece), newest_s)
+                except OSError as reason:
+                    error = _reason(reason)
+                    refused += piece
+        try:
+            self._spool.sync()
+        except OSError as reason:
+            error = error or _reason(reason)
+        if error != self._spool_error:
+            self._spool_error = error
+            what = f"cannot be written: {error}: up to {self._queue.points_max} points are kept in memory" if error else "is written again"
+            self._report(f"{self.name}: spool {self._spool.folder} {what}")
+        return refused
+
+    # ---- the thread that sends ----
+
+    @property
+    def _is_idle(self) -> bool:
+        """Nothing waits, nothing is being written."""
+        if self._spool is not None and (self._spool.unread_bytes or self._sending or not self._is_stored):
+            return False
+        return self._queue.is_idle
+
+    _sending = False  # a batch of the spool is being written
 
     def _run(self) -> None:
         try:
             while self._close_by_s is None:
                 if self._connect_when_due() and self._wait_for_work():
                     self._write_batch()
+            if self._storing is not None:
+                self._storing.join(max(0.0, self._close_by_s - self._clock()))
             for _ in range(CLOSING_TRIES_MAX):
                 if self._deliver_rest():
                     return
@@ -218,21 +335,42 @@ class CarbonSink:
         self._pacer.succeeded()
         self.last_error = ""
         with self._changed:
-            counts = f"points waiting: {self._queue.queued}, dropped so far: {self._queue.dropped}"
-        self._tell("connected", f"connected; {counts}")
+            self._sending = False
+        counts = self.counts
+        self._tell("connected", f"connected; points waiting: {counts.queued}, dropped so far: {counts.dropped}")
         self._told_dropping = False
         return True
 
     def _wait_for_work(self) -> bool:
-        with self._changed:
-            self._changed.wait_for(lambda: not self._queue.is_idle or self._close_by_s is not None)
-            return not self._queue.is_idle
+        """Wait for something to send; meanwhile count as delivered what was written long enough ago."""
+        while True:
+            with self._changed:
+                due_s = self._unconfirmed[0][1] + self._resend_s - self._clock() if self._unconfirmed else None
+                self._changed.wait_for(lambda: self._has_work or self._close_by_s is not None, due_s)
+                if self._has_work or self._close_by_s is not None:
+                    return self._has_work
+            try:
+                self._connection.check_still_open()
+            except OSError as error:
+                self._lost(error)
+                return False
+            self._confirm()
+
+    @property
+    def _has_work(self) -> bool:
+        return not self._queue.is_idle or (self._spool is not None and self._spool.unread_bytes > 0)
+
+    def _confirm(self) -> None:
+        """Count as delivered what was written before the resend window, all of it on this connection."""
+        before_s = self._clock() - self._resend_s
+        while self._spool is not None and self._unconfirmed and self._unconfirmed[0][1] <= before_s:
+            self._spool.acknowledged(self._unconfirmed.popleft()[0])
 
     def _write_batch(self) -> bool:
         with self._changed:
             batch = self._queue.next_batch()
         if batch is None:
-            return True
+            return self._spool is None or self._write_spooled(self._spool)
         try:
             self._connection.check_still_open()
             self._connection.write(batch.payload)
@@ -241,39 +379,75 @@ class CarbonSink:
             return False
         with self._changed:
             self._queue.written(self._clock())
-            if self._queue.is_idle:
+            if self._is_idle:
+                self._changed.notify_all()
+        return True
+
+    def _write_spooled(self, spool: Spool) -> bool:
+        self._sending = True
+        try:
+            batch = spool.next_batch()
+        except OSError as error:
+            self._sending = False
+            self._tell("unreadable", f"spool {spool.folder} cannot be read: {_reason(error)}; it is tried again")
+            with self._changed:
+                self._changed.wait_for(lambda: self._close_by_s is not None, READ_AGAIN_S)
+            return self._close_by_s is None
+        try:
+            self._connection.check_still_open()
+            if batch is not None:
+                self._connection.write(batch.payload)
+        except OSError as error:
+            self._lost(error)
+            return False
+        if batch is not None:
+            spool.written(batch.id)
+            self._unconfirmed.append((batch.id, self._clock()))
+        self._confirm()
+        with self._changed:
+            self._sending = False
+            if self._is_idle:
                 self._changed.notify_all()
         return True
 
     def _deliver_rest(self) -> bool:
         """Before closing: write what is left and wait until the peer has read it. Return False when another try may help."""
-        if self._queue.is_idle and not self._connection.is_open:
+        if self._is_idle and not self._connection.is_open:
             return True
-        left_s = max(0.05, (self._close_by_s or 0.0) - self._clock())
-        if not self._connection.is_open and not self._connect(min(left_s, self._connect_timeout_s)):
+        if not self._connection.is_open and not self._connect(min(max(0.05, self._time_left_s), self._connect_timeout_s)):
             return True
-        while not self._queue.is_idle:
+        while self._has_work and not (self._spool is not None and self._time_left_s < FINISHING_S):
             if self._closed or not self._write_batch():
                 return False
         try:
-            self._connection.finish(max(0.05, (self._close_by_s or 0.0) - self._clock()))
+            self._connection.finish(max(0.05, self._time_left_s))
         except TimeoutError as error:
-            self._report(f"{self.name}: closed, but {error}")
+            if self._spool is None:  # else it is sent again from there
+                self._report(f"{self.name}: closed, but {error}")
             return True
         except OSError as error:
             self._lost(error)
             return False
         return True
 
+    @property
+    def _time_left_s(self) -> float:
+        return (self._close_by_s or 0.0) - self._clock()
+
     def _lost(self, error: OSError) -> None:
         self._connection.close()
+        if self._spool is not None:
+            self._unconfirmed.clear()
+            self._spool.rewind()
+            self._sending = False
         with self._changed:
             self._queue.lost(self._clock())
         self._failed(f"connection lost: {_reason(error)}")
 
     def _failed(self, error: str) -> None:
         self.last_error = error
-        self._tell("lost", f"{error}; up to {self._queue.points_max} points are kept and it is tried again")
+        kept = f"up to {self._queue.points_max} points are kept" if self._spool is None else f"points are kept in {self._spool.folder}"
+        self._tell("lost", f"{error}; {kept} and it is tried again")
 
     def _tell(self, state: str, words: str) -> None:
         if state != self._told:
@@ -283,3 +457,24 @@ class CarbonSink:
 
 def _reason(error: OSError) -> str:
     return error.strerror or str(error) or type(error).__name__
+
+
+class _Offered(NamedTuple):
+    """The lines of one call of offer, and the newest second among them."""
+
+    lines: list[bytes]
+    newest_s: int
+
+
+def _pieces(lines: list[bytes]) -> Iterator[list[bytes]]:
+    """Yield the lines in pieces that fit into a record of the spool each."""
+    piece: list[bytes] = []
+    size = 0
+    for line in lines:
+        if piece and size + len(line) > PAYLOAD_BYTES_MAX:
+            yield piece
+            piece, size = [], 0
+        piece.append(line)
+        size += len(line)
+    if piece:
+        yield piece
