@@ -796,7 +796,8 @@ sub is_nid {
 
 # Rows of a table whose header words are the schema, read with forbearance as lnetstat/tables/_rows.py does: a missing header (the width
 # of a row tells), rows wrapped over two lines, damaged lines. `$layouts`: header lines, the longest first; `$make`: a row of its words, or
-# nothing for a bad one. Returns ([rows], number of bad lines); rows undef where nothing can be recognised.
+# nothing for a bad one. Returns ([rows], number of bad lines); rows undef where nothing can be recognised, which counts as one; the third is
+# how many lines that were.
 sub read_rows {
     my ($text, $layouts, $starts_row, $make) = @_;
     $text =~ s/\A\xEF\xBB\xBF//;
@@ -810,7 +811,7 @@ sub read_rows {
     else {
         my %known = map { width_of($_) => $_ } @{$layouts};
         ($width) = map { scalar @{$_} } grep { $known{scalar @{$_}} && $starts_row->($_->[0]) } @lines;
-        return (undef, 1) if !$width;
+        return (undef, 1, 1) if !$width;
         $layout = $known{$width};
     }
     my $columns = width_of($layout) - 1;    # more of them are of a release that we do not know
@@ -831,7 +832,7 @@ sub read_rows {
     }
     $bad++ if $pending;
     $bad++ if $may_be_cut && $text !~ /[\r\n]\z/;    # a last row without its line end
-    return @rows || !$bad ? (\@rows, $bad) : (undef, 1);
+    return @rows || !$bad ? (\@rows, $bad, $bad) : (undef, 1, $bad);
 }
 
 # (layout, number of the line) of the first line that begins with the words of a layout.
@@ -1070,12 +1071,12 @@ sub stats_values {
 
 sub buffers_values {
     my ($text) = @_;
-    my ($rows, $bad) = read_rows($text, ['pages count credits min'], sub { $_[0] =~ /\A[0-9]+\z/ }, \&whole_numbers);
+    my ($rows, undef, $bad) = read_rows($text, ['pages count credits min'], sub { $_[0] =~ /\A[0-9]+\z/ }, \&whole_numbers);
     my @pages = map { $_->[0] } @{$rows || []};
     my $cpts = @pages / 3;
     my $order = join q{}, map { $_ == 0 ? 't' : $_ == 1 ? 's' : 'l' } @pages;
     my $is_torn = $order ne ('t' x $cpts) . ('s' x $cpts) . ('l' x $cpts);    # the pools are being built
-    return (undef, undef, $rows ? $bad + 1 : $bad) if !$rows || $is_torn;
+    return (undef, undef, $bad + $is_torn) if !$rows || $is_torn;
     my (@values, @pools);
     foreach my $pool (@pages ? qw(tiny small large) : ()) {
         my @of_pool = splice @{$rows}, 0, $cpts;
