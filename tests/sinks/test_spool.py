@@ -382,3 +382,40 @@ def test_real_files_do_what_simulated_ones_do(tmp_path):
     with pytest.raises(FileExistsError):
         files.create(path)
     assert files.free_bytes(str(tmp_path)) > 0
+
+
+def test_a_record_of_which_only_a_part_fitted_leaves_nothing_behind():
+    files = SimulatedFiles(free=4 * SEGMENT_BYTES_MIN)
+    spool = opened(files, max_bytes=1 << 20)
+    number = 0
+    while spool.counts.lost == 0:
+        spool.append(payload_of(number, 5_000), 1, number)
+        number += 1
+    spool.append(payload_of(number, 10), 1, number)
+    assert drained(spool) == list(range(spool.counts.lost, number + 1))
+    assert spool.counts.damaged == 0
+
+
+def test_a_number_of_which_the_progress_file_speaks_is_not_used_again():
+    now = [1000.0]
+    files = SimulatedFiles(free_told=SMALL_SEGMENTS)
+    spool = opened(files, lambda: now[0])
+    batches = []
+    for number in range(2):
+        spool.append(payload_of(number, 30_000), 1, number)  # a segment each
+        batches.append(spool.next_batch())
+        spool.written(batches[-1].id)
+    spool.append(payload_of(2, 10), 1, 2)
+    now[0] += 10
+    spool.acknowledged(batches[1].id)  # the progress is saved here, and not after that
+    spool.append(payload_of(3, 30_000), 1, 3)
+    assert drained(spool) == [2, 3]
+    spool.acknowledged(batches[0].id)
+    files.kill()
+    for path in [path for path in files.files if path.endswith(".spool")]:
+        del files.files[path]
+    spool = opened(files)
+    for number in (4, 5):
+        spool.append(payload_of(number, 30_000), 1, number)
+    files.kill()
+    assert drained(opened(files)) == [4, 5]
