@@ -1,5 +1,6 @@
 """The status file: how the agent is, for `lnetstat agent --status`, replaced whole at most once a second."""
 
+import contextlib
 import json
 import os
 from collections.abc import Iterable, Mapping
@@ -140,7 +141,7 @@ def write(path: str, status: Mapping[str, Any]) -> None:
             os.fchmod(file.fileno(), 0o644)  # whoever watches the node may read it
             json.dump(status, file)
         os.replace(fresh, path)
-    except OSError:
-        if os.path.lexists(fresh):
+    except BaseException:
+        with contextlib.suppress(OSError):
             os.unlink(fresh)
         raise
