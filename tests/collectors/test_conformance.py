@@ -94,15 +94,12 @@ def planned(plan: Plan, ticks: Iterable[Sequence[Snapshot]], shift_ns: int) -> l
 def sent_by_collectl(store: Store, plan: Plan, host: str, wanted: Points, *more: str) -> Points:
     imports = f"{plan.advance()}:{lnet(f'path={plan.tree}')}:{oss(f'path={plan.tree}')}"
     run("--import", imports, "--export", export(store.address, f"host={host}", *more), "-i0", "-c", str(plan.count - 1))
-    families = {path if path.startswith("self.") else path.partition(".")[0] for path, _ in wanted}
-    return store.settled(host, len(wanted), families=[*{*families, *FAMILIES}], begin_s=min(second for _, second in wanted))
+    return store.settled(host, len(wanted), families=COMPARED, begin_s=min(second for _, second in wanted))
 
 
-def check(store: Store, plan: Plan, host: str, samples: Sequence[Sample], series_max: int = 500, *, errors: bool = True) -> None:
+def check(store: Store, plan: Plan, host: str, samples: Sequence[Sample], series_max: int = 500) -> None:
     """Compare all points of the families, and how many reads and lines were no good."""
     wanted = expected(host, samples, series_max)
-    if not errors:
-        wanted = {(path, second): value for (path, second), value in wanted.items() if path != "self.errors"}
     assert wanted
     told = difference(sent_by_collectl(store, plan, host, wanted, f"series_max={series_max}"), wanted)
     assert not told, told
@@ -201,7 +198,7 @@ def test_every_fixture_and_odd_text(store: Store, tmp_path: Path, base: str) -> 
     plan = Plan(tmp_path)
     texts: dict[str, list[str | None]] = {name: [*each] for name, each in texts_by_file().items()}
     samples = samples_in_turn(plan, texts, base)
-    check(store, plan, f"odd-{base.replace('/', '-')}x", samples, 5000, errors=False)
+    check(store, plan, f"odd-{base.replace('/', '-')}x", samples, 5000)
 
 
 def test_absent_and_back_again(store: Store, tmp_path: Path) -> None:
@@ -209,7 +206,7 @@ def test_absent_and_back_again(store: Store, tmp_path: Path) -> None:
     plan = Plan(tmp_path)
     texts: dict[str, list[str | None]] = {name: [each[0], None, None, each[-1], None, ""] for name, each in texts_by_file().items()}
     samples = samples_in_turn(plan, texts, "")
-    check(store, plan, "absent", samples, errors=False)
+    check(store, plan, "absent", samples)
 
 
 def test_damaged_texts(store: Store, tmp_path: Path) -> None:
@@ -221,7 +218,7 @@ def test_damaged_texts(store: Store, tmp_path: Path) -> None:
     }
     plan = Plan(tmp_path)
     samples = samples_in_turn(plan, texts, "", NS // 4)
-    check(store, plan, "damaged", samples, 5000, errors=False)
+    check(store, plan, "damaged", samples, 5000)
 
 
 def test_the_limit_of_series_is_kept_and_told(store: Store, tmp_path: Path) -> None:
