@@ -7,8 +7,9 @@ BIN    := .venv/bin
 demo: .venv/ready-demo
 	$(BIN)/python -m lnetstat.demo
 
+# A file at a time on two processes; `python -m pytest FILE` is one process.
 test: .venv/ready
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: .venv/ready
 	$(BIN)/ruff check .

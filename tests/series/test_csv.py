@@ -37,7 +37,7 @@ def test_gzip_is_read_whatever_the_name(written):
         ("time,value\n,2\n", "line 2: no time"),
         ("time,value\n1700000000000000000,2\n", "milli- or nanoseconds"),
         (b"\x00\x01\x02time,value\n", "binary data"),
-        (gzip.compress(b"time,value\n1,2\n")[:-9], "damaged gzip"),
+        (gzip.compress(b"time,value\n1,2\n", mtime=0)[:-9], "damaged gzip"),
     ],
 )
 def test_bad_files_are_told_in_one_line(written, data, told):
