@@ -1,0 +1,327 @@
+"""The sink with a spool: against a real carbon-cache that is ended, killed and stopped, a full disk, and its own death at any moment."""
+
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from lnetstat.model import Point
+from lnetstat.sinks.carbon import CarbonSink
+from lnetstat.sinks.spool import Spool
+from tests.sinks.test_carbon import SERIES, Peer, drain, missing, quick, read_lines, second_of_points, wait_until
+
+KILLS = int(os.environ.get("LNETSTAT_KILLS", "25"))
+PACKAGE_PARENT = str(Path(__file__).parents[2])
+
+
+@pytest.fixture
+def peer():
+    made = Peer()
+    with made.listener:
+        yield made
+
+
+def spool_at(folder, **options):
+    return Spool(str(folder), **{"max_bytes": 64 << 20, "max_age_s": 0} | options)
+
+
+def accounted(sink, spool, offered):
+    counts = sink.counts
+    return counts.sent + counts.queued + counts.dropped + counts.refused == spool.counts.found + offered
+
+
+# ---- a real carbon ----
+
+
+def end(carbon):
+    carbon.stop()
+    carbon.start()
+
+
+def kill(carbon):
+    carbon.kill()
+    carbon.start()
+
+
+def hang(carbon):
+    os.kill(carbon.process.pid, signal.SIGSTOP)
+
+
+@pytest.mark.parametrize("fault", [end, kill])
+def test_carbon_restarts_five_times_and_has_every_point(carbon, tmp_path, fault):
+    carbon.start()
+    spool = spool_at(tmp_path / "spool")
+    sink = CarbonSink("127.0.0.1", carbon.port, pacer=quick(), spool=spool)
+    begin_s = int(time.time()) - 600
+    seconds = range(begin_s, begin_s + 300)
+    for second in seconds:
+        sink.offer(second_of_points(second))
+        if (second - begin_s) % 50 == 25:
+            fault(carbon)
+    assert sink.flush(60)
+    assert accounted(sink, spool, len(seconds) * SERIES)
+    sink.close(60)
+    carbon.stop()
+    assert missing(carbon, seconds) == []
+    assert (sink.sent, sink.queued, sink.dropped, sink.refused) == (len(seconds) * SERIES, 0, 0, 0)
+    assert spool.counts.points == len(seconds) * SERIES  # kept until the window has passed: who comes next sends them again
+
+
+def test_a_carbon_that_hangs_and_dies_has_every_point_and_memory_holds_none(carbon, tmp_path):
+    carbon.start()
+    spool = spool_at(tmp_path / "spool")
+    sink = CarbonSink("127.0.0.1", carbon.port, pacer=quick(), write_timeout_s=0.2, queue_points_max=10 * SERIES, spool=spool)
+    begin_s = int(time.time()) - 3000
+    seconds = range(begin_s, begin_s + 2500)
+    hang(carbon)
+    for second in seconds:
+        sink.offer(second_of_points(second))
+        assert sink.commit(60)
+    wait_until(lambda: "took nothing" in sink.last_error, "the write timeout")
+    carbon.kill()
+    carbon.start()
+    assert sink.flush(120)
+    sink.close(60)
+    carbon.stop()
+    assert missing(carbon, seconds) == []
+    assert (sink.sent, sink.dropped) == (len(seconds) * SERIES, 0)
+
+
+def test_carbon_was_away_and_gets_the_rest_from_the_next_process(carbon, tmp_path):
+    told = []
+    begin_s = int(time.time()) - 600
+    seconds = range(begin_s, begin_s + 100)
+    sink = CarbonSink("127.0.0.1", carbon.port, pacer=quick(), spool=spool_at(tmp_path / "spool"), report=told.append)
+    for second in seconds:
+        sink.offer(second_of_points(second))
+    sink.close(0.1)
+    assert f"points that wait in {tmp_path}/spool: {100 * SERIES}" in told[-1]
+    assert (sink.sent, sink.dropped) == (0, 0)
+    carbon.start()
+    sink = CarbonSink("127.0.0.1", carbon.port, pacer=quick(), spool=spool_at(tmp_path / "spool"))
+    assert sink.flush(60)
+    sink.close(60)
+    carbon.stop()
+    assert missing(carbon, seconds) == []
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    folder = tmp_path / "small"
+    folder.mkdir()
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)], capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip(f"cannot mount a tmpfs here: {done.stderr.strip()}")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def fill(path):
+    """Take all the space that is left."""
+    with open(path, "wb", buffering=0) as file:
+        while True:
+            try:
+                file.write(bytes(4096))
+            except OSError:
+                return
+
+
+def test_a_full_disk_drains_and_what_was_dropped_is_counted(carbon, small_disk):
+    told = []
+    spool = spool_at(small_disk / "spool")
+    sink = CarbonSink("127.0.0.1", carbon.port, pacer=quick(), spool=spool, report=told.append)
+    begin_s = int(time.time()) - 3500
+    seconds = range(begin_s, begin_s + 2500)
+    for second in seconds:
+        sink.offer(second_of_points(second))
+        assert sink.commit(60)
+    dropped = sink.dropped
+    assert dropped > 0
+    assert dropped == spool.counts.lost
+    fill(small_disk / "foreign")
+    carbon.start()
+    assert sink.flush(120)
+    assert accounted(sink, spool, len(seconds) * SERIES)
+    sink.close(60)
+    carbon.stop()
+    lost = missing(carbon, seconds)
+    assert len(lost) == dropped
+    assert max(point.time_s for point in lost) < begin_s + dropped // SERIES  # the oldest
+    assert sink.sent + dropped == len(seconds) * SERIES
+
+
+def test_what_the_disk_does_not_take_goes_through_memory(peer, small_disk):
+    told = []
+    spool = spool_at(small_disk / "spool")
+    fill(small_disk / "foreign")
+    sink = CarbonSink("127.0.0.1", peer.port, pacer=quick(), spool=spool, report=told.append)
+    with peer.accept() as connection:
+        for value in (1.0, 2.0):
+            sink.offer([Point("a.b", value, 1)])
+            assert read_lines(connection, 1) == [f"a.b {value:.0f} 1\n"]
+        (small_disk / "foreign").unlink()
+        sink.offer([Point("a.b", 3.0, 1)])
+        assert read_lines(connection, 1) == ["a.b 3 1\n"]
+    sink.close()
+    assert [line for line in told if "cannot be written: No space left" in line] == told[1:2]
+    assert [line for line in told if "is written again" in line] == told[2:3]
+    assert (sink.sent, sink.dropped, spool.counts.appended) == (3, 0, 1)
+
+
+# ---- peers that behave badly ----
+
+
+def test_delivered_is_what_the_connection_outlived(peer, tmp_path):
+    now = [0.0]
+    spool = spool_at(tmp_path / "spool")
+    sink = CarbonSink("127.0.0.1", peer.port, pacer=quick(), spool=spool, clock=lambda: now[0])
+    with peer.accept() as connection:
+        sink.offer([Point("a.b", 1.0, 1)])
+        assert read_lines(connection, 1) == ["a.b 1 1\n"]
+        assert sink.flush(60)
+        now[0] = 59.0
+        sink.offer([Point("a.b", 2.0, 2)])
+        assert read_lines(connection, 1) == ["a.b 2 2\n"]
+        assert sink.flush(60)
+        assert spool.counts.delivered == 0
+        now[0] = 61.0
+        sink.offer([Point("a.b", 3.0, 3)])
+        assert read_lines(connection, 1) == ["a.b 3 3\n"]
+        wait_until(lambda: spool.counts.delivered == 1, "the window has passed")
+    sink.offer([Point("a.b", 4.0, 4)])
+    with peer.accept() as connection:
+        assert read_lines(connection, 3) == ["a.b 2 2\n", "a.b 3 3\n", "a.b 4 4\n"]
+        closing = threading.Thread(target=sink.close, args=(60,))
+        closing.start()
+        assert drain(connection) == []
+    closing.join()
+    assert (sink.sent, sink.resent, sink.dropped) == (4, 2, 0)
+
+
+def test_an_idle_connection_that_has_ended_confirms_nothing(peer, tmp_path):
+    now = [0.0]
+    spool = spool_at(tmp_path / "spool")
+    sink = CarbonSink("127.0.0.1", peer.port, pacer=quick(), spool=spool, resend_s=0.3, clock=lambda: now[0])
+    with peer.accept() as connection:
+        sink.offer([Point("a.b", 1.0, 1)])
+        assert sink.flush(60)
+        assert connection.recv(3) == b"a.b"  # the rest is never read
+    now[0] = 1.0
+    with peer.accept() as connection:
+        assert read_lines(connection, 1) == ["a.b 1 1\n"]
+        assert spool.counts.delivered == 0
+        now[0] = 2.0
+        wait_until(lambda: spool.counts.delivered == 1, "nothing more is sent, and still it counts as delivered in time")
+    sink.close(0.1)
+
+
+def test_a_peer_that_never_reads_costs_the_disk_and_no_memory(peer, tmp_path):
+    spool = spool_at(tmp_path / "spool", max_bytes=1 << 20)
+    sink = CarbonSink("127.0.0.1", peer.port, pacer=quick(), write_timeout_s=0.1, queue_points_max=5_000, spool=spool)
+    offered = 0
+    with peer.accept():
+        while not sink.last_error or spool.counts.lost == 0:
+            sink.offer(Point(f"lnet.r1.peers.net{n}.tx_credits_low", -1.0, 1) for n in range(1000))
+            offered += 1000
+            assert sink.commit(60)
+            assert accounted(sink, spool, offered)
+    peer.listener.close()
+    sink.close(0.5)
+    assert accounted(sink, spool, offered)
+    assert spool.counts.bytes <= 1 << 20
+
+
+# ---- our own death ----
+
+CHILD = """
+import sys
+sys.path.append(sys.argv[1])
+from random import Random
+from lnetstat.model import Point
+from lnetstat.sinks._connection import Pacer
+from lnetstat.sinks.carbon import CarbonSink
+from lnetstat.sinks.spool import Spool
+spool = Spool(sys.argv[2], max_bytes=64 << 20, max_age_s=0)
+pacer = Pacer(Random(1), delay_s_min=0.01, delay_s_max=0.05, tries_a_minute_max=10_000)
+sink = CarbonSink("127.0.0.1", int(sys.argv[3]), pacer=pacer, spool=spool, resend_s=0.3)
+number = int(sys.argv[4])
+while True:
+    sink.offer(Point(f"lnet.r1.m{n % 7}", float(n), n) for n in range(number, number + 10))
+    assert sink.commit(60)
+    number += 10
+    sys.stdout.write(f"{number}\\n")
+    sys.stdout.flush()
+"""
+
+
+class Receiver(threading.Thread):
+    """Takes whole lines as Carbon does, and resets a connection now and then."""
+
+    def __init__(self, seed):
+        super().__init__(daemon=True)
+        self.peer = Peer()
+        self.random = random.Random(seed)
+        self.numbers = set()
+        self.wrong = []
+        self.start()
+
+    def run(self):
+        while True:
+            try:
+                connection = self.peer.accept()
+            except OSError:
+                return
+            with connection:
+                self.take(connection)
+
+    def take(self, connection):
+        rest = b""
+        try:
+            while data := connection.recv(65_536):
+                *lines, rest = (rest + data).split(b"\n")
+                for line in lines:
+                    path, value, second = line.split(b" ")
+                    if value != second or path != b"lnet.r1.m%d" % (int(value) % 7):
+                        self.wrong.append(line)
+                    self.numbers.add(int(value))
+                if self.random.random() < 0.02:
+                    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+                    return
+        except OSError:
+            return
+
+
+@pytest.mark.parametrize("seed", [1])
+def test_killed_at_any_moment_nothing_acknowledged_is_lost(tmp_path, seed):
+    receiver = Receiver(seed)
+    moments = random.Random(seed)
+    acknowledged = 0
+    folder = str(tmp_path / "spool")
+    for _ in range(KILLS):
+        command = [sys.executable, "-I", "-S", "-c", CHILD, PACKAGE_PARENT, folder, str(receiver.peer.port), str(acknowledged)]
+        child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(moments.randint(1, 40)):
+            line = child.stdout.readline()
+            assert line, child.stderr.read()
+            acknowledged = int(line)
+        begin_s = time.perf_counter()
+        delay_s = moments.random() * 0.02
+        while time.perf_counter() - begin_s < delay_s:  # any moment will do
+            pass
+        child.kill()
+        acknowledged = max([acknowledged, *(int(line) for line in child.communicate()[0].splitlines() if line)])
+    spool = Spool(folder, max_bytes=64 << 20, max_age_s=0)
+    sink = CarbonSink("127.0.0.1", receiver.peer.port, pacer=quick(), spool=spool)
+    assert sink.flush(60)
+    sink.close(60)
+    receiver.peer.listener.close()
+    wait_until(lambda: acknowledged <= 0 or set(range(acknowledged)) <= receiver.numbers, "every number acknowledged has arrived")
+    assert receiver.wrong == []
+    assert spool.counts.lost == spool.counts.unconfirmed == spool.counts.damaged == 0
