@@ -85,10 +85,7 @@ class Agent:
         try:
             while self._wait_for_tick():
                 self._ticks.begun(self._clocks.monotonic_ns())
-                try:
-                    self._tick()
-                except GivenUp:
-                    break
+                self._tick()
                 samples += 1
                 if samples == self._settings.samples:
                     break
@@ -198,11 +195,7 @@ class Agent:
         second = self._clocks.time_ns() // NS
         if self._next_reducer and second != self._second:
             self._change_reducer()
-        self.reading = True
-        try:
-            snapshots = self._source.tick(self._settings.interval_s)
-        finally:
-            self.reading = False
+        snapshots = self._read()
         self._tell_states(snapshots)
         if self._recording:
             self._recording.write(snapshots)
@@ -218,6 +211,16 @@ class Agent:
         if second != self._second:
             self._second = second
             self._publish("running")
+
+    def _read(self) -> list[Snapshot]:
+        """Read what is due. Told to stop while a read hangs: go with what has been read by then."""
+        self.reading = True
+        try:
+            return self._source.tick(self._settings.interval_s)
+        except GivenUp:
+            return self._source.tick(0.0)
+        finally:
+            self.reading = False
 
     def _ship(self, before_s: int | None) -> None:
         if not self._reducer:

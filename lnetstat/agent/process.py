@@ -1,6 +1,5 @@
 """The agent's own process: how the command line becomes it, and what signals mean to it."""
 
-import contextlib
 import json
 import os
 import signal
@@ -63,9 +62,12 @@ def main(text: str) -> int:
 
 def report(line: str) -> None:
     """Say one line on stderr. Where nobody listens any more (a log that went away) the agent goes on."""
-    if sys.stderr is not None:
-        with contextlib.suppress(OSError):
-            print(f"lnetstat: {line}", file=sys.stderr, flush=True)  # noqa: T201
+    if sys.stderr is None:
+        return
+    try:
+        print(f"lnetstat: {line}", file=sys.stderr, flush=True)  # noqa: T201
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
 def _listen(agent: Agent, signals: list[int], *, reloads: bool) -> None:

@@ -56,8 +56,8 @@ class AgentSettings(NamedTuple):
 
 def settings_from_json(text: str) -> AgentSettings:
     """Return settings as the command line hands them to the agent's process."""
-    values = json.loads(text)
-    return AgentSettings(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
+    settings = AgentSettings(**json.loads(text))
+    return settings._replace(carbon=tuple(settings.carbon), given=tuple(settings.given))
 
 
 def settings_of(config: str | None, given: dict[str, Any]) -> AgentSettings:
