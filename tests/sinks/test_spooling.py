@@ -216,6 +216,7 @@ def test_an_idle_connection_that_has_ended_confirms_nothing(peer, tmp_path):
     now[0] = 1.0
     with peer.accept() as connection:
         assert read_lines(connection, 1) == ["a.b 1 1\n"]
+        assert sink.flush(60)
         assert spool.counts.delivered == 0
         now[0] = 2.0
         wait_until(lambda: spool.counts.delivered == 1, "nothing more is sent, and still it counts as delivered in time")
