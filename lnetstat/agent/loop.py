@@ -25,6 +25,7 @@ from lnetstat.sources.node import LNET_TABLES
 from lnetstat.sources.reading import Clocks
 
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+FAR_BACK_NS = 60 * NS
 CLOSE_S = 5.0  # for the destinations to take the rest when the agent ends by itself
 STOP_CLOSE_S = 0.6  # and when it was told to stop: two seconds for everything, the reads under way included
 LNET = frozenset(LNET_TABLES)
@@ -51,7 +52,11 @@ class Agent:
         self._clocks = clocks
         self._waiter = Waiter()
         self._source = LiveSource(
-            settings.root, deadline_s=settings.deadline_s, reset_low_water=settings.reset_low_water, host=settings.host
+            settings.root,
+            deadline_s=settings.deadline_s,
+            reset_low_water=settings.reset_low_water,
+            host=settings.host,
+            clocks=clocks,
         )
         self._recording = self._new_recording(settings)
         self._outlets = Outlets(settings, report)
@@ -112,12 +117,13 @@ class Agent:
         return False
 
     def _look_at_clock(self) -> None:
-        """When somebody has set the wall clock: finish the second under way, and stay on whole multiples of the new time."""
+        """When somebody has set the wall clock: say so, and stay on whole multiples of the new time."""
         mono_ns, wall_ns = self._now()
         step_ns = self._wall.step_ns(mono_ns, wall_ns)
         if step_ns:
             self._report(f"the clock was set by {step_ns / NS:+.1f} s: stamps follow it, intervals do not")
-            self._ship(None)
+            if step_ns <= -FAR_BACK_NS:  # else the second under way comes again soon, or is over
+                self._ship(None)
             self._ticks.align(mono_ns, wall_ns)
 
     def _now(self) -> tuple[int, int]:
@@ -268,8 +274,7 @@ class Agent:
         self._tell("*", words if nothing else "", "LNet is there")
         for problem in self._source.problems:
             self._tell(problem, problem, "")
-        roles = self._roles.names
-        if self._roles.update(snapshots) and (roles or self._settings.status):
+        if self._roles.update(snapshots) and (self._second or self._settings.config):  # no news at the start of a run by hand
             self._report(f"this node is now: {', '.join(self._roles.names) or 'nothing of Lustre'}")
 
     def _tell(self, what: str, now: str, well: str) -> None:
