@@ -98,8 +98,9 @@ class Connection:
 class Pacer:
     """Decorrelated jitter between tries, so that thousands of nodes do not come back at once; and never too many tries a minute.
 
-    The first try is at once. Each wait is drawn between `delay_s_min` and three times the wait before, at most `delay_s_max`
-    (M. Brooker, "Exponential Backoff and Jitter", 2015).
+    The first try is at once. After an outage, which all nodes see at the same moment, the first wait is drawn between 0 and `delay_s_max`:
+    Carbon's listen backlog of 50 is nothing to thousands. Each further wait is drawn between `delay_s_min` and three times the wait before,
+    at most `delay_s_max` (M. Brooker, "Exponential Backoff and Jitter", 2015).
     """
 
     def __init__(self, random: Random, *, delay_s_min: float = 1.0, delay_s_max: float = 30.0, tries_a_minute_max: int = 6) -> None:
@@ -108,19 +109,25 @@ class Pacer:
         self._delay_s_max = delay_s_max
         self._tries_s: deque[float] = deque(maxlen=tries_a_minute_max)
         self._delay_s = delay_s_min
+        self._was_connected = False
 
     def delay_s(self, now_s: float) -> float:
         """Return how long to wait before the next try."""
         if not self._tries_s:
             return 0.0
-        self._delay_s = min(self._delay_s_max, self._random.uniform(self._delay_s_min, 3 * self._delay_s))
+        if self._was_connected:
+            self._delay_s = self._random.uniform(0, self._delay_s_max)
+        else:
+            self._delay_s = min(self._delay_s_max, self._random.uniform(self._delay_s_min, 3 * max(self._delay_s, self._delay_s_min)))
         if len(self._tries_s) < (self._tries_s.maxlen or 0):
             return self._delay_s
         return max(self._delay_s, self._tries_s[0] + 60.0 - now_s)
 
     def tried(self, now_s: float) -> None:
+        """A try has begun."""
         self._tries_s.append(now_s)
+        self._was_connected = False
 
     def succeeded(self) -> None:
-        """Start again with short waits: what follows is another outage."""
-        self._delay_s = self._delay_s_min
+        """The try led to a connection: what follows is another outage."""
+        self._was_connected = True

@@ -17,7 +17,7 @@ import socket
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from random import Random
 from typing import NamedTuple
 
@@ -25,7 +25,7 @@ from lnetstat.errors import SinkError
 from lnetstat.model import Point
 from lnetstat.sinks._connection import Connection, Pacer
 from lnetstat.sinks._queue import PointQueue
-from lnetstat.sinks._segments import PAYLOAD_BYTES_MAX
+from lnetstat.sinks._storing import SpoolWriter
 from lnetstat.sinks.spool import Spool
 
 PATH_BYTES_MAX = 16_000  # carbon closes the connection on a line over 16384 bytes
@@ -129,18 +129,15 @@ class CarbonSink:
         self._spool = spool
         self._resend_s = resend_s
         self._unconfirmed: deque[tuple[int, float]] = deque()  # batches of the spool, and when they were written
-        self._spool_error = ""
-        self._changed = threading.Condition()  # guards the queue, refused and all below
-        self._incoming: deque[_Offered] = deque()  # on their way into the spool
-        self._incoming_points = 0
-        self._storing_points = 0
+        self._sending = False  # a batch of the spool is being written
+        self._changed = threading.Condition()  # guards the queue, the writer, refused and the two below
         self._close_by_s: float | None = None
         self._closed = False
-        self._storing = threading.Thread(target=self._store, name=f"{self.name} spool", daemon=True) if spool else None
+        self._writer: SpoolWriter | None = None
+        if spool is not None:
+            self._writer = SpoolWriter(spool, self.name, queue_points_max, self._changed, self._queue.add, report)
         self._thread = threading.Thread(target=self._run, name=self.name, daemon=True)
-        for thread in (self._storing, self._thread):
-            if thread is not None:
-                thread.start()
+        self._thread.start()
 
     @property
     def connected(self) -> bool:
@@ -167,7 +164,7 @@ class CarbonSink:
         with self._changed:
             queue = self._queue
             counts = Counts(queue.sent, queue.resent, queue.queued, queue.dropped, self.refused)
-            waiting = self._incoming_points + self._storing_points
+            waiting = self._writer.points if self._writer is not None else 0
         if self._spool is None:
             return counts
         sent, resent, queued, dropped, refused = counts
@@ -186,7 +183,12 @@ class CarbonSink:
                 refused += 1
         with self._changed:
             self.refused += refused
-            dropping = (self._queue.add(lines) if self._spool is None or self._closed else self._add_incoming(lines, newest_s)) > 0
+            if self._writer is None or self._closed:
+                dropping = self._queue.add(lines) > 0
+            else:
+                dropped = self._writer.add(lines, newest_s)
+                self._queue.dropped += dropped
+                dropping = dropped > 0
             if self._closed:
                 self._queue.give_up()
             self._changed.notify_all()
@@ -203,7 +205,7 @@ class CarbonSink:
     def commit(self, timeout_s: float) -> bool:
         """Wait until everything offered so far is in the spool, at most `timeout_s`; tell whether it is."""
         with self._changed:
-            return self._changed.wait_for(lambda: self._is_stored, timeout_s)
+            return self._changed.wait_for(lambda: self._writer is None or self._writer.is_idle, timeout_s)
 
     def close(self, timeout_s: float | None = None) -> None:
         """Deliver what can be delivered within `timeout_s`, count the rest as dropped and say how many. A second call does nothing.
@@ -223,10 +225,11 @@ class CarbonSink:
             self._thread.join(1.0)
         with self._changed:
             self._closed = True
-            left = self._queue.give_up() + self._incoming_points
-            self._queue.dropped += self._incoming_points
-            self._incoming.clear()
-            self._incoming_points = 0
+            left = self._queue.give_up()
+            if self._writer is not None:
+                not_stored = self._writer.give_up()
+                self._queue.dropped += not_stored
+                left += not_stored
             self._changed.notify_all()
         if self._spool is not None:
             self._spool.close()
@@ -235,82 +238,22 @@ class CarbonSink:
         if left:
             self._report(f"{self.name}: closed; points not delivered: {left} ({self.last_error or 'there was no time left'})")
 
-    # ---- the thread that stores ----
-
-    def _add_incoming(self, lines: list[bytes], newest_s: int) -> int:
-        if lines:
-            self._incoming.append(_Offered(lines, newest_s))
-            self._incoming_points += len(lines)
-        dropped = 0
-        while self._incoming_points > self._queue.points_max:
-            gone = len(self._incoming.popleft().lines)
-            self._incoming_points -= gone
-            dropped += gone
-        self._queue.dropped += dropped
-        return dropped
-
-    @property
-    def _is_stored(self) -> bool:
-        return not self._incoming and not self._storing_points
-
-    def _store(self) -> None:
-        """Bring what is offered into the spool, with one fsync for all that came while the one before was under way."""
-        while self._wait_for_incoming():
-            with self._changed:
-                offered = list(self._incoming)
-                self._incoming.clear()
-                self._storing_points, self._incoming_points = self._incoming_points, 0
-            refused = self._stored(offered)
-            with self._changed:
-                self._storing_points = 0
-                self._queue.add(refused)
-                self._changed.notify_all()
-
-    def _wait_for_incoming(self) -> bool:
-        with self._changed:
-            self._changed.wait_for(lambda: bool(self._incoming) or self._close_by_s is not None)
-            return bool(self._incoming)
-
-    def _stored(self, offered: "list[_Offered]") -> list[bytes]:
-        """Append and sync; return the lines that the disk did not take."""
-        assert self._spool is not None
-        refused: list[bytes] = []
-        error = ""
-        for lines, newest_s in offered:
-            for piece in _pieces(lines):
-                try:
-                    self._spool.append(b"".join(piece), len(piece), newest_s)
-                except OSError as reason:
-                    error = _reason(reason)
-                    refused += piece
-        try:
-            self._spool.sync()
-        except OSError as reason:
-            error = error or _reason(reason)
-        if error != self._spool_error:
-            self._spool_error = error
-            what = f"cannot be written: {error}: up to {self._queue.points_max} points are kept in memory" if error else "is written again"
-            self._report(f"{self.name}: spool {self._spool.folder} {what}")
-        return refused
-
     # ---- the thread that sends ----
 
     @property
     def _is_idle(self) -> bool:
         """Nothing waits, nothing is being written."""
-        if self._spool is not None and (self._spool.unread_bytes or self._sending or not self._is_stored):
+        if self._spool is not None and (self._spool.unread_bytes or self._sending or not (self._writer and self._writer.is_idle)):
             return False
         return self._queue.is_idle
-
-    _sending = False  # a batch of the spool is being written
 
     def _run(self) -> None:
         try:
             while self._close_by_s is None:
                 if self._connect_when_due() and self._wait_for_work():
                     self._write_batch()
-            if self._storing is not None:
-                self._storing.join(max(0.0, self._close_by_s - self._clock()))
+            if self._writer is not None:
+                self._writer.end(self._time_left_s)
             for _ in range(CLOSING_TRIES_MAX):
                 if self._deliver_rest():
                     return
@@ -334,8 +277,6 @@ class CarbonSink:
             return False
         self._pacer.succeeded()
         self.last_error = ""
-        with self._changed:
-            self._sending = False
         counts = self.counts
         self._tell("connected", f"connected; points waiting: {counts.queued}, dropped so far: {counts.dropped}")
         self._told_dropping = False
@@ -457,24 +398,3 @@ class CarbonSink:
 
 def _reason(error: OSError) -> str:
     return error.strerror or str(error) or type(error).__name__
-
-
-class _Offered(NamedTuple):
-    """The lines of one call of offer, and the newest second among them."""
-
-    lines: list[bytes]
-    newest_s: int
-
-
-def _pieces(lines: list[bytes]) -> Iterator[list[bytes]]:
-    """Yield the lines in pieces that fit into a record of the spool each."""
-    piece: list[bytes] = []
-    size = 0
-    for line in lines:
-        if piece and size + len(line) > PAYLOAD_BYTES_MAX:
-            yield piece
-            piece, size = [], 0
-        piece.append(line)
-        size += len(line)
-    if piece:
-        yield piece

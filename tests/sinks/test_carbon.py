@@ -305,6 +305,29 @@ def test_many_nodes_do_not_come_back_together():
     assert max(sum(1 for d in delays if begin <= d < begin + 1) for begin in range(31)) < 250
 
 
+def test_three_thousand_nodes_come_back_within_thirty_seconds_but_never_at_once():
+    delays = []
+    for seed in range(3000):
+        pacer = Pacer(Random(seed))
+        pacer.tried(0.0)
+        pacer.succeeded()
+        delays.append(pacer.delay_s(100_000.0))
+    assert max(delays) <= 30
+    assert max(sum(1 for d in delays if begin <= d < begin + 1) for begin in range(31)) < 150
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_peer_that_takes_every_connection_and_ends_it_sees_at_most_six_a_minute(seed):
+    pacer = Pacer(Random(seed))
+    now_s, tries = 0.0, []
+    for _ in range(200):
+        now_s += pacer.delay_s(now_s)
+        pacer.tried(now_s)
+        pacer.succeeded()
+        tries.append(now_s)
+    assert all(len([t for t in tries[index:] if t < begin_s + 60]) <= 6 for index, begin_s in enumerate(tries))
+
+
 # ---- addresses ----
 
 
