@@ -224,6 +224,7 @@ class Agent:
         try:
             return self._source.tick(self._settings.interval_s)
         except GivenUp:
+            self.reading = False
             return self._source.tick(0.0)
         finally:
             self.reading = False
