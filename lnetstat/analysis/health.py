@@ -240,7 +240,7 @@ def _drops(stats: pd.DataFrame | None, clock: Clock) -> list[Finding]:
 
 
 def _vanished(states: pd.DataFrame, clock: Clock) -> list[Finding]:
-    """Files that were there and then were not: LNet was unloaded, or the node was restarted."""
+    """Files that were there and then were not: LNet was unloaded, or the node was restarted. A file that a node never had does not count."""
     if states.empty:
         return []
     found = []
@@ -248,7 +248,9 @@ def _vanished(states: pd.DataFrame, clock: Clock) -> list[Finding]:
     for host, own in files.groupby("host", observed=True, sort=False):
         gone = own[own["state"] == "absent"]
         there = own[own["state"].isin(["ok", "partial", WORST])]
-        if gone.empty or there.empty or gone["time_ns"].max() < there["time_ns"].min():
+        since_ns = there.groupby("name", observed=True)["time_ns"].min()
+        gone = gone[gone["time_ns"] > gone["name"].astype(object).map(since_ns)]  # not of what was never there: not a number compares False
+        if gone.empty:
             continue
         begin, end = int(gone["time_ns"].min()), int(gone["time_ns"].max())
         back = there["time_ns"].max() > end

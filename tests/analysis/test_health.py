@@ -81,6 +81,25 @@ def test_a_node_without_lnet_at_all_is_no_gap():
     assert "data_gap" not in found(lambda _: None, name="peers")
 
 
+def test_files_that_a_node_never_had_did_not_vanish():
+    """Lustre 1.8 has no routes and no buffers here; they are absent in every sample while peers is read, and do not hide that it vanishes."""
+
+    def snaps(peers_gone):
+        for tick in range(60):
+            time_ns = BEGIN_NS + tick * 10**9
+            gone = tick in peers_gone
+            text = "" if gone else peer("up")
+            yield Snapshot("peers", "n1", time_ns, None, 0, State.ABSENT if gone else State.OK, 2 if gone else 0, frozenset(), text)
+            for name in ("routes", "routers", "buffers"):
+                yield Snapshot(name, "n1", time_ns + 10**6, None, 0, State.ABSENT, 2, frozenset(), "")
+
+    assert "data_gap" not in {each.kind for each in analyze(load(Held(snaps(())))).findings}
+    (gap,) = (each for each in analyze(load(Held(snaps(range(20, 30))))).findings if each.kind == "data_gap")
+    assert gap.evidence["files"] == ["peers"]
+    assert gap.evidence["came_back"]
+    assert "from 12:00:20 to 12:00:29 UTC" in gap.message
+
+
 def test_a_gap_in_the_samples_is_told():
     gap = found(lambda tick: "" if 20 <= tick < 40 else peer("up"), name="peers")["data_gap"]
     assert gap.evidence["missing_s"] == pytest.approx(21)
