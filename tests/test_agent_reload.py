@@ -97,7 +97,7 @@ def test_what_takes_a_restart_is_said_and_stays(written, listeners):
         first_line(one)
         path.write_text(path.read_text().replace('host = "rtr"', 'host = "other"\nseries_max = 300'))
         agent.send_signal(signal.SIGHUP)
-        assert "series_max changed; takes a restart: host" in wait_for(agent, "read again")
+        assert "read again: series_max changed; takes a restart: host" in wait_for(agent, "read again")
 
 
 def test_a_new_destination_that_cannot_be_made_leaves_all_as_it_was(written, listeners):
