@@ -307,12 +307,12 @@ my ($samples, $scans, $tunables_due_s, %paths_of, %was_reset) = (0, 0, 0);
 
 sub main::lnetGetData {
     my $began = Time::HiRes::time();
-    my $there = 0;
+    my ($there, @states) = (0);
     foreach my $table (@{$option{tables}}) {
         next if $table eq 'peers' && $samples % $option{peers};
         my ($path, $read) = read_table_file($table);
         next if !$read;
-        tell_state($table, $path, $read);
+        push @states, [$table, $path, {%{$read}, text => q{}}];
         $there ||= $read->{state} ne 'absent';
         $read = reset_low_water($table, $path, $read) if $option{reset} && ($table eq 'peers' || $table eq 'nis');
         next if !$read;
@@ -322,6 +322,7 @@ sub main::lnetGetData {
     my $where = $option{path} eq q{} ? q{} : " under $option{path}";
     my $nothing = "no table of LNet$where: is LNet loaded, is debugfs mounted, are you root? going on";
     tell_change(q{*}, $there ? q{} : $nothing, 'LNet is there') if !($samples % $option{peers});
+    tell_state(@{$_}) foreach $there ? @states : ();    # when all is gone that one line is enough
     $tunables_due_s = 0 if !$there;    # modules that are loaded again may have other parameters
     record_tunables($began) if $there && $began >= $tunables_due_s;
     $samples++;
@@ -389,9 +390,10 @@ sub tell_state {
         $why = "$path: $read->{state}: $ERRNO";
         $why .= ' (run as root, or have debugfs readable)' if $read->{state} eq 'forbidden';
     }
+    elsif ($read->{state} eq 'partial') { $why = "$path: the table changed in mid-scan, time and again: the rows until then are used" }
     elsif ($read->{state} eq 'absent' && $seen{$name}) { $why = "$path: gone" }
     $seen{$name} = 1 if $read->{state} eq 'ok';
-    tell_change($name, $why, "$path: readable again");
+    tell_change($name, $why, "$path: whole again");
     return;
 }
 
@@ -490,9 +492,10 @@ use constant {
 
 # `text`: the latest; `at`: so many bytes of it are of the scan under way; `rest`: a line of that scan that is not whole yet; `nets`: sums;
 # `layout`: which of @HEADERS it has; `irregular`: none of them, or damaged. In the order of the worst, {tx}{mark}: `busy` {line} => 1 of
-# peers that hold credits, `idle` => how many peers, and `found` => their rows, as far as they had to be looked for.
+# peers that hold credits, `idle` => how many peers, and `found` => their rows, as far as they had to be
+# looked for. `starved`: {rtr}{line} of peers whose messages wait for a router credit.
 sub new_scan {
-    return {text => q{}, at => 0, rest => q{}, layout => 0, irregular => 0, nets => {}, busy => {}, idle => {}, found => {}};
+    return {text => q{}, at => 0, rest => q{}, layout => 0, irregular => 0, nets => {}, busy => {}, idle => {}, found => {}, starved => {}};
 }
 
 sub begin_scan {
@@ -685,7 +688,12 @@ sub bucket_of {
 # Put a row that holds credits where worst_of_scan() finds it, or take it away.
 sub place_row {
     my ($scan, $row, $sign, $line) = @_;
-    my ($tx, $tx_low) = @{$row}[TX, TX_LOW];
+    my ($tx, $tx_low, $rtr) = @{$row}[TX, TX_LOW, RTR];
+    if ($rtr < 0) {
+        my $with_rtr = $scan->{starved}{$rtr} ||= {};
+        ($with_rtr->{$line} += $sign) || delete $with_rtr->{$line};
+        delete $scan->{starved}{$rtr} if !%{$with_rtr};
+    }
     if ($tx == $row->[LIMIT]) {
         ($scan->{idle}{$tx}{$tx_low} += $sign) || delete $scan->{idle}{$tx}{$tx_low};
         delete $scan->{found}{"$tx $tx_low"};
@@ -754,6 +762,24 @@ sub in_order {
     my ($one, $other) = @_;
     my @keys = sort { $a <=> $b } keys %{$one}, grep { !exists $one->{$_} } keys %{$other};
     return @keys;
+}
+
+# The rows of the peers with the lowest router credits, as far as these are below 0: they may have all their tx credits.
+sub starved_of_scan {
+    my ($scan) = @_;
+    my @rows;
+    foreach my $rtr (sort { $a <=> $b } keys %{$scan->{starved}}) {
+        push @rows, map { row_of($_) } sort keys %{$scan->{starved}{$rtr}};
+        last if @rows >= $option{top};
+    }
+    return first_of(\@rows);
+}
+
+sub starved_of {
+    my ($irregular, $scan) = @_;
+    return starved_of_scan($scan) if !$irregular;
+    my @rows = sort { $a->[RTR] <=> $b->[RTR] || $a->[NAME] cmp $b->[NAME] } grep { $_->[LIMIT] > 0 && $_->[RTR] < 0 } @{$irregular};
+    return first_of(\@rows);
 }
 
 # The rows of idle peers with this tx and this mark, of which there are so many. A kernel prints both in five places; texts may come from
@@ -941,7 +967,7 @@ sub record_peers {
     }
     my %rows_of;
     $rows_of{$_->[NAME]}++ foreach @{$worst};
-    my %keep = (%{$keep}, %rows_of);
+    my %keep = ((map { $_->[NAME] => 1 } @{starved_of_scan($recorded_scan)}), %{$keep}, %rows_of);
     my $flags = join q{,}, grep { $_ ne q{} } $read->{flags}, 'worst';
     my $lines = join q{}, $HEADERS[$recorded_scan->{layout}], lines_of($text, \%keep, \%line_at);
     record_read($KEY, 'peers', {%{$read}, flags => $flags, text => $lines});
@@ -1000,8 +1026,8 @@ sub main::lnetAnalyze {
         return;
     }
     my ($name, $read) = recorded($KEY, $type, ${$data}) or return;
+    $errors++ if $read->{state} !~ /^(?:ok|absent)$/;
     if ($read->{state} ne 'ok' && $read->{state} ne 'partial') {
-        $errors++ if $read->{state} ne 'absent';
         delete $facts{$name};
         return;
     }
@@ -1012,11 +1038,20 @@ sub main::lnetAnalyze {
             my ($found, $fact, $bad) = $VALUES_OF{$name}->($read->{text});
             $same = $parsed{$name} = {text => $read->{text}, values => $found || [], fact => $fact, errors => $bad || 0};
         }
-        $errors += $same->{errors};
-        $values{$name} = $same->{values};
+        tell_damage($name, $same->{errors});
+        my $is_partial = $read->{state} eq 'partial';
+        $values{$name} = [grep { !$is_partial || $_->[0] !~ /^routes[.](?:count|down)\z/ } @{$same->{values}}];
         rate_of_messages($read->{time}, $same->{fact}) if $name eq 'stats';
         $facts{$name} = $same->{fact};
     }
+    return;
+}
+
+# Count lines that could not be read, and tell it when that begins and ends.
+sub tell_damage {
+    my ($name, $bad) = @_;
+    $errors += $bad;
+    tell_change("$name text", $bad ? "$name: lines that cannot be read: $bad; the rest is used" : q{}, "$name: whole again");
     return;
 }
 
@@ -1025,7 +1060,7 @@ sub peers_values {
     begin_scan($shown_scan);
     take_part($shown_scan, \$read->{text});
     my ($all, $worst, $bad, $rows) = survey($shown_scan, end_scan($shown_scan));
-    $errors += $bad;
+    tell_damage('peers', $bad);
     return if !$all;
     my @values;
     foreach my $net (sort keys %nets) {
@@ -1033,22 +1068,28 @@ sub peers_values {
         @total{@AGGREGATES} = @{$nets{$net}};
         $total{in_use_max} = $total{in_use};
         my $base = 'peers.' . net_node($net);
-        push @values, map { defined $total{$_} ? ["$base.$_", $total{$_}] : () } @{$METRICS{'peers.NET'}};
+        my @known = grep { defined $total{$_} } @{$METRICS{'peers.NET'}};
+        if ($read->{state} eq 'partial') {    # rows are missing: numbers and sums would be too low, the worst values are at least that bad
+            push @values, map { ["$base.$_", $total{$_}] } grep { /_(?:worst|low)\z|^queue_bytes_max\z/ && !/^over/ } @known;
+            next;
+        }
+        push @values, map { ["$base.$_", $total{$_}] } @known;
         push @values, map { ["$base.hist.tx_share.$_", $total{$_}] } @{$METRICS{'peers.NET.hist.tx_share'}};
     }
     my %is_worst = map { $_->[NAME] => 1 } @{$worst};
     my $standing = update_top($shown_top, int $read->{time}, map { $_->[NAME] } @{$worst});
     my %left = map { $_ => 1 } grep { !$is_worst{$_} } keys %{$standing};
-    ($rows) = irregular_rows(\join q{}, lines_of(\$read->{text}, \%left, {})) if %left && !$rows;
-    push @{$worst}, grep { $left{$_->[NAME]} && $_->[LIMIT] > 0 } @{$rows || []};
+    my $left_rows = $rows || (%left ? (irregular_rows(\join q{}, lines_of(\$read->{text}, \%left, {})))[0] : undef);
+    push @{$worst}, grep { $left{$_->[NAME]} && $_->[LIMIT] > 0 } @{$left_rows || []};
     my %row_of;    # rows of one NID as one: its worst values
     foreach my $row (grep { $standing->{$_->[NAME]} } @{$worst}) {
         my $joined = $row_of{$row->[NAME]} ||= [@{$row}];
         foreach my $field (RTR .. TX_LOW) { lower(\$joined->[$field], $row->[$field]) }
         $joined->[QUEUE] = $row->[QUEUE] if $row->[QUEUE] > $joined->[QUEUE];
     }
-    @shown_peers = @{worst_of([values %row_of])};
-    foreach my $row (@shown_peers) {
+    my @top = @{worst_of([values %row_of])};
+    @shown_peers = (@top, grep { !$row_of{$_->[NAME]} } @{starved_of($rows, $shown_scan)});
+    foreach my $row (@top) {
         my $nid = $row->[NAME];
         my %value;
         @value{qw(rtr_credits rtr_credits_min tx_credits tx_credits_min queue_bytes)} = @{$row}[RTR .. QUEUE];
@@ -1137,14 +1178,20 @@ sub routes_values {
             my ($state, $router) = @more[-2, -1];
             return if !$starts->($net) || !is_nid($router) || $state !~ /^(?:up|down)$/;
             return if !whole_numbers($hops, @more[0 .. $#more - 2]);
-            return [$net, $state];
+            return ["$net by $router", $state];
         };
         ($rows, $bad) = read_rows($text, ['net hops priority state router', 'net hops state router'], $starts, $make);
         return (undef, undef, $bad) if !$rows;
     }
     my %value = (count => scalar @{$rows}, down => scalar grep { $_->[1] eq 'down' } @{$rows});
     $value{routing} = $routing eq 'enabled' ? 1 : 0 if defined $routing;
+    $value{names_down} = names_down($rows);
     return ([map { defined $value{$_} ? ["routes.$_", $value{$_}] : () } @{$METRICS{routes}}], \%value, $bad);
+}
+
+sub names_down {
+    my ($rows) = @_;
+    return [map { $_->[0] } grep { $_->[1] eq 'down' } @{$rows}];
 }
 
 # Nothing of `routers` is sent; its state is shown.
@@ -1162,7 +1209,8 @@ sub routers_values {
     };
     my ($rows, $bad) = read_rows($text, \@layouts, sub { $_[0] =~ /\A-?[0-9]+\z/ }, $make);
     return (undef, undef, $bad) if !$rows;
-    return ([], {count => scalar @{$rows}, down => scalar grep { $_->[1] eq 'down' } @{$rows}}, $bad);
+    my $names_down = names_down($rows);
+    return ([], {count => scalar @{$rows}, down => scalar @{$names_down}, names_down => $names_down}, $bad);
 }
 
 # Messages and bytes per second between two reads of `stats`. A length that falls is a reset: no rate. A count that falls alone has wrapped.
@@ -1266,7 +1314,7 @@ sub main::lnetPrintVerbose {
     my ($print_header, $home, $line) = @_;
     my $text = q{};
     if ($option{show} =~ /s/) {
-        $text .= "# LNET SUMMARY: peers by net, bytes, credits; then the NIs', the buffers', the messages'\n#$NET_TITLE\n";
+        $text .= "# LNET SUMMARY: peers of each net; worst NI, worst buffers, traffic\n#$NET_TITLE\n";
         foreach my $net (sort keys %nets) {
             my $total = $nets{$net};
             $text .= sprintf(' %-10s ', $net) . join(q{ }, map { cell($NET_COLUMNS[$_], 'd', $total->[$_]) } 0 .. $#NET_COLUMNS) . "\n";
@@ -1281,10 +1329,10 @@ sub main::lnetPrintVerbose {
 }
 
 sub detail {
-    my $text = "# LNET DETAIL: the worst peers, every NI and CPT, every pool\n";
-    $text .= sprintf "#%-39s %6s %6s %6s %6s %6s %10s\n", qw(Peer Max Tx TxLow Rtr RtrLow Queue);
+    my $text = "# LNET DETAIL: worst peers, NIs by CPT, router buffers, routes\n";
+    $text .= sprintf "#%-39s %6s %6s %6s %6s %6s %10s %5s\n", qw(Peer Max Tx TxLow Rtr RtrLow Queue State);
     foreach my $row (@shown_peers) {
-        $text .= sprintf " %-39s %6d %6d %6d %6d %6d %10d\n", @{$row}[NAME, LIMIT, TX, TX_LOW, RTR, RTR_LOW, QUEUE];
+        $text .= sprintf " %-39s %6d %6d %6d %6d %6d %10d %5s\n", @{$row}[NAME, LIMIT, TX, TX_LOW, RTR, RTR_LOW, QUEUE, STATE];
     }
     $text .= sprintf "#%-39s %6s %6s %6s %6s %6s\n", qw(NI Max Tx TxLow CPT State);
     foreach my $ni (@{$facts{nis} || []}) {
@@ -1297,10 +1345,19 @@ sub detail {
     }
     if (my $routes = $facts{routes}) {
         my $routing = !defined $routes->{routing} ? 'not told' : $routes->{routing} ? 'enabled' : 'disabled';
-        $text .= "#Routes: $routes->{count}, down: $routes->{down}, routing of this node: $routing\n";
+        $text .= down_line('Routes', $routes) . "#Routing of this node: $routing\n";
     }
-    $text .= "#Routers: $facts{routers}{count}, down: $facts{routers}{down}\n" if $facts{routers};
+    $text .= down_line('Routers', $facts{routers}) if $facts{routers};
     return $text;
+}
+
+# How many there are and which are down, a few of them by name.
+sub down_line {
+    my ($what, $fact) = @_;
+    my @names = @{$fact->{names_down}};
+    my $more = @names > 8 ? ' ...' : q{};
+    splice @names, 8 if $more;
+    return "#$what: $fact->{count}, down: $fact->{down}" . (@names ? " (@names$more)" : q{}) . "\n";
 }
 
 my @plot_columns;    # names of the detail columns, fixed when the header is written
@@ -1335,7 +1392,9 @@ sub main::lnetPrintExport {
     my ($type, @lists) = @_;
     my @all = all_values();
     if ($type eq 'g') {
-        push @all, ['self.errors', $errors], defined $took_ms ? ['self.duration_ms', $took_ms] : ();
+        # stock graphite.ph would send those of lnet.ph and of lustre_oss.ph under one name
+        my $is_ours = defined $main::expName && $main::expName eq 'lnetcarbon';
+        push @all, ['self.errors', $errors], defined $took_ms ? ['self.duration_ms', $took_ms] : () if $is_ours;
         push @{$lists[0]}, map { $_->[0] } @all;
         push @{$lists[1]}, map { unit_of($_->[0]) } @all;
         push @{$lists[2]}, map { $_->[1] } @all;

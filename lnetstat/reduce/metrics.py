@@ -85,6 +85,19 @@ METRICS: tuple[Metric, ...] = (
     Metric("self.rss_bytes", MAX, "bytes", "resident memory of the agent"),
 )
 
+# What a scan that broke off makes too low: numbers and sums of rows. Its worst values are at least that bad, and are sent.
+_ADDED_UP = frozenset(("count", "down", "oversubscribed", "oversubscribed_low", "in_use", "in_use_max", "queue_bytes"))
+_PARTS_OF_A_NET = 3  # peers.NET.count
+
+
+def needs_whole_scan(family: str) -> bool:
+    """Tell whether a path below PREFIX.HOST adds up rows, so that missing rows make it wrong: peers.tcp1.count, routes.down."""
+    nodes = family.split(".")
+    if nodes[0] == "routes":
+        return nodes[1] in _ADDED_UP
+    return nodes[0] == "peers" and ((len(nodes) == _PARTS_OF_A_NET and nodes[2] in _ADDED_UP) or nodes[2] == "hist")
+
+
 WILDCARDS = ("NET", "NID", "POOL", "CPT", "INSTANCE", "COUNTER", "BUCKET")
 
 

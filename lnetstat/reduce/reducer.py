@@ -6,7 +6,7 @@ from typing import NamedTuple
 from lnetstat.model import Point, Reduce, Sample, Snapshot, State
 from lnetstat.reduce.families import FAMILIES, Values, peers_values
 from lnetstat.reduce.health import health_values
-from lnetstat.reduce.metrics import METRICS, PREFIX, SERIES_MAX, metric_of
+from lnetstat.reduce.metrics import METRICS, PREFIX, SERIES_MAX, metric_of, needs_whole_scan
 from lnetstat.reduce.paths import host_node, net_node, nid_node
 from lnetstat.reduce.peers import PeersStream, TopPeer, totals, worst
 from lnetstat.reduce.top import TopPeers
@@ -52,15 +52,18 @@ class Reducer:
         return len(self._refused)
 
     def add(self, snapshot: Snapshot) -> None:
-        """Take one snapshot into its second. A file that is absent, forbidden or failed gives no value: a gap, not a zero."""
+        """Take one snapshot into its second. A file that is absent, forbidden or failed gives no value: a gap, not a zero.
+
+        One whose scan broke off gives its rows and the worst values of what was read, but no numbers and sums of rows.
+        """
         second = snapshot.time_ns // NS
+        self.errors += snapshot.state not in (State.OK, State.ABSENT)
         if snapshot.state not in (State.OK, State.PARTIAL):
-            self.errors += snapshot.state is not State.ABSENT
             return
         same = self._same.get(snapshot.name)
         if same is not None and same.text == snapshot.text:
             self.errors += same.errors
-            self._put(second, same.values)
+            self._put_of(snapshot, same.values)
             return
         self.problems.pop(snapshot.name, None)
         table = table_named(snapshot.name)
@@ -70,7 +73,7 @@ class Reducer:
             return
         errors = self.errors
         values = list(self._values_of(snapshot, name))
-        self._put(second, values)
+        self._put_of(snapshot, values)
         if len(snapshot.text) <= SAME_TEXT_MAX:
             self._same[snapshot.name] = _Same(snapshot.text, values, self.errors - errors)
 
@@ -91,7 +94,7 @@ class Reducer:
             if self._stream.changed:
                 self._peers_values = list(peers_values(self._stream.totals()))
             if is_whole:
-                self._put(second, self._peers_values)
+                self._put_of(snapshot, self._peers_values)
             lowest = self._stream.worst(self._top.count)
             self._top.update([peer.nid for peer in lowest], second)
             left = self._top.nids - {peer.nid for peer in lowest}
@@ -101,7 +104,7 @@ class Reducer:
             self._note(snapshot.name, sample)
             if sample.table == "peers" and sample.state is not State.FAILED:
                 if is_whole:
-                    self._put(second, peers_values(totals(sample.rows)))
+                    self._put_of(snapshot, peers_values(totals(sample.rows)))
                 lowest = worst(sample.rows, self._top.count)
                 self._top.update([peer.nid for peer in lowest], second)
                 self._put_top(second, _peers_of(sample, self._top.nids))
@@ -122,6 +125,11 @@ class Reducer:
     def put(self, time_ns: int, values: Iterable[tuple[str, float]]) -> None:
         """Take values of the caller's own, such as self.*: (path below PREFIX.HOST, value) pairs."""
         self._put(time_ns // NS, values)
+
+    def _put_of(self, snapshot: Snapshot, values: Iterable[tuple[str, float]]) -> None:
+        if snapshot.state is State.PARTIAL:
+            values = [(path, value) for path, value in values if not needs_whole_scan(path)]
+        self._put(snapshot.time_ns // NS, values)
 
     def _put(self, second: int, values: Iterable[tuple[str, float]]) -> None:
         bucket = self._seconds.setdefault(second, {})

@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -40,7 +41,8 @@ class Lnet:
 
     def close(self) -> None:
         _, complaints = self.process.communicate()
-        assert complaints == ""
+        told = re.compile(r"lnet\.ph: peers: (?:lines that cannot be read: [0-9]+; the rest is used|whole again)")
+        assert [line for line in complaints.splitlines() if not told.fullmatch(line)] == []
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from lnetstat.model import Parsed, Snapshot, State
 from lnetstat.reduce import Reducer
 from lnetstat.reduce.metrics import METRICS, SERIES_MAX
 from lnetstat.reduce.top import NEW_PER_DAY_MAX, STAY_S, TopPeers
-from lnetstat.tables.peers import NINE, TEN, PeersRow, render
+from lnetstat.tables.peers import NINE, TEN, TEN_HEADER, PeersRow, render
 
 NS = 10**9
 BUFFERS = "pages count credits     min\n    0   512     512     510\n    1  4096      -3    -40\n  256   256     256     254\n"
@@ -158,3 +158,18 @@ def test_problems_of_a_text_that_did_not_change_are_still_counted():
     assert "line 1" in reducer.problems["buffers"]
     reducer.add(snapshot("buffers", BUFFERS, 3))
     assert reducer.problems == {}
+
+
+def test_a_scan_that_broke_off_gives_no_numbers_of_rows() -> None:
+    """A router whose table changed in mid-scan has not lost the peers that were not read."""
+    text = TEN_HEADER + "%-24s %4d %5s %5d %5d %5d %5d %5d %5d %d\n" % ("10.0.0.1@tcp", 2, "NA", -1, 8, 8, 3, -5, -6, 72)
+    routes = "Routing enabled\nnet      hops priority   state router\ntcp1       -1        0    down 10.0.0.1@tcp\n"
+    reducer = Reducer("h")
+    for name, of_file in (("peers", text), ("routes", routes)):
+        reducer.add(Snapshot(name, "h", 5_000_000_000, None, 0, State.PARTIAL, 116, frozenset({"retried"}), of_file))
+    found = {point.path.removeprefix("lnet.h."): point.value for point in reducer.points()}
+    top = {"tx_credits": -5, "tx_credits_min": -6, "rtr_credits": 8, "rtr_credits_min": 3, "queue_bytes": 72}
+    worst = {"tx_credits_worst": -5, "tx_credits_low": -6, "rtr_credits_worst": 8, "rtr_credits_low": 3, "queue_bytes_max": 72}
+    wanted = {f"peers.tcp.{name}": value for name, value in worst.items()} | {"routes.routing": 1}
+    assert found == wanted | {f"peers.tcp.top.10_0_0_1_at_tcp.{name}": value for name, value in top.items()}
+    assert reducer.errors == 2
