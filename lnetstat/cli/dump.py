@@ -20,6 +20,7 @@ from lnetstat.tables import foreign_tables, instance_of, parse, split, table_nam
 from lnetstat.words import iso, printable
 
 READ = (State.OK, State.PARTIAL)
+MOST_TOLD = 10  # texts of one input that could not be read whole, told one by one
 
 
 @click.command(help=__doc__)
@@ -79,8 +80,10 @@ class _Dump:
     def __init__(self, wanted: Table | None, host: str | None, begin: Moment | None, end: Moment | None) -> None:
         self._wanted, self._host, self._begin, self._end = wanted, host, begin, end
         self.failed = False
+        self._texts_failed = 0  # of the input at hand
 
     def files(self, path: str) -> Iterator[_File]:
+        self._texts_failed = 0
         try:
             source = open_source(path, host=self._host)
             count = 0
@@ -93,6 +96,9 @@ class _Dump:
         except LnetstatError as error:
             self._fail(str(error))
             return
+        finally:
+            if self._texts_failed > MOST_TOLD:
+                _complain(f"{path}: {self._texts_failed - MOST_TOLD:,} more likewise: with --json each stands beside its file")
         for problem in getattr(source, "problems", ()):
             self._fail(problem)
         for note in getattr(source, "notes", ()):
@@ -109,20 +115,26 @@ class _Dump:
                 table, parsed = self._parse(name, text)
             except ParseError as error:
                 if self._wanted is None or table_named(name) is self._wanted:
-                    self._fail(f"{path}: {error}")
+                    self._fail_text(f"{path}: {error}")
                     problem = Problem(error.line_number, shown(error.line), error.expected)
                     yield _File(name, snapshot._replace(state=State.FAILED), table_named(name), Parsed((), "", {}, (problem,)))
                 continue
             if self._wanted is not None and table is not self._wanted:
                 continue
             for problem in parsed.problems:
-                self._fail(f"{path}: {table.name}: line {problem.line}: {problem.text}: expected {problem.expected}")
+                self._fail_text(f"{path}: {table.name}: line {problem.line}: {problem.text}: expected {problem.expected}")
             yield _File(name, snapshot, table, parsed)
 
     def _parse(self, name: str, text: str) -> tuple[Table, Parsed]:
         if self._wanted is not None and table_named(name) in (None, self._wanted):
             return self._wanted, self._wanted.parse(text)
         return parse(name, text)
+
+    def _fail_text(self, line: str) -> None:
+        self._texts_failed += 1
+        self.failed = True
+        if self._texts_failed <= MOST_TOLD:
+            _complain(line)
 
     def _fail(self, line: str) -> None:
         self.failed = True

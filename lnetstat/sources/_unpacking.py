@@ -13,6 +13,7 @@ LINE_BYTES_MAX = 64 << 20
 HEADER_BYTES = 10
 _HEADER = re.compile(rb"\x1f\x8b\x08[\x00-\x1f].{4}[\x00\x02\x04][\x03\xff]", re.DOTALL)
 _ANY_MEMBER = 31  # zlib's word for: gzip, the largest window
+UNFINISHED = "ends in the middle of its gzip stream"
 _ENDED_EARLY = "is still being written, or its writer was killed: what is there is used"
 
 
@@ -68,7 +69,7 @@ def _members(file: BinaryIO, path: str, problems: list[str]) -> Iterator[bytes]:
             continue
         begin = _next_member(file, begin + 1)
         if not problems:
-            problems.append(damage or f"{path}: ends in the middle of its gzip stream: it {_ENDED_EARLY}")
+            problems.append(damage or f"{path}: {UNFINISHED}: it {_ENDED_EARLY}")
         yield b""
 
 

@@ -10,6 +10,7 @@ NAME STATE ERRNO TIME READ_US FLAGS |TEXT, in TEXT `\\\\`, `\\n` and `\\r` for w
 Lines `cpu …`, which collectl itself writes with -sc, become `proc/stat` at the time of the marker above them. The rest is passed over.
 """
 
+import contextlib
 import heapq
 import os
 import re
@@ -22,11 +23,12 @@ from lnetstat.model import Snapshot, State
 from lnetstat.recording import Change, Recording
 from lnetstat.sources._hosts import short
 from lnetstat.sources._stamps import is_credible
-from lnetstat.sources._unpacking import line_batches
+from lnetstat.sources._unpacking import UNFINISHED, line_batches
 from lnetstat.tables.peers_by_net import HEADER
 
 BY_NET = "peers_by_net"
 NO_RECORDS = "holds no records of lnet.ph or lustre_oss.ph: was collectl started with --import?"
+CUT = "not a whole gzip file: cut short: its writer was killed, or has only just begun"
 HEADER_BATCHES = 4  # of some hundred KB: the header, and the first samples where the header does not name our modules
 READABLE = (State.OK, State.PARTIAL)
 _RECORD = re.compile(rb"(?:lnt|lsv)-(\S+) (ok|absent|forbidden|failed|partial) (\d{1,4}) (\d{1,11})\.(\d{6}) (\d{1,12}) (\S+) \|")
@@ -65,11 +67,15 @@ class CollectlSource:
         for candidate in _candidates(self.folder):
             lines = _beginning(candidate)
             if not _is_raw(lines):
+                if _is_cut(candidate, lines):
+                    self.problems.append(f"{candidate}: {CUT}")
                 continue
             if any(line.startswith((b"# lnetstat:", b"lnt-", b"lsv-")) for line in lines):
                 self._files.append(_described(candidate, lines))
             else:
                 without.append(candidate)
+        if not self._files and self.problems and not without:
+            raise SourceError(self.problems[0] + (f" ({len(self.problems) - 1} others likewise)" if len(self.problems) > 1 else ""))
         if not self._files:
             others = f" ({len(without) - 1} others likewise)" if len(without) > 1 else ""
             raise SourceError(f"{without[0] if without else self.folder}: {NO_RECORDS}{others}")
@@ -167,7 +173,8 @@ Recorded = Recording | CollectlSource
 
 def is_collectl(path: str | os.PathLike[str]) -> bool:
     """True where the path is a raw file of collectl, told by its content, or a folder in which one lies, first told by its name."""
-    return any(_is_raw(_beginning(candidate)) for candidate in _candidates(os.fspath(path)))
+    candidates = _candidates(os.fspath(path))
+    return any(_is_raw(lines := _beginning(candidate)) or _is_cut(candidate, lines) for candidate in candidates)
 
 
 def _candidates(path: str) -> list[str]:
@@ -195,6 +202,16 @@ def _is_raw(lines: list[bytes]) -> bool:
     ends = [at for at, line in enumerate(lines[1:], 1) if line.startswith(b"####")]
     after = lines[ends[0] + 1 : ends[0] + 2] if ends else []
     return not after or not after[0].startswith(b"#")
+
+
+def _is_cut(path: str, lines: list[bytes]) -> bool:
+    """True for a packed raw file, by its name, that ends before its first line does: collectl was killed before it wrote more."""
+    if lines or not path.endswith(".raw.gz"):
+        return False
+    problems: list[str] = []
+    with contextlib.suppress(OSError):
+        list(line_batches(path, problems))
+    return any(UNFINISHED in problem for problem in problems)
 
 
 def _described(path: str, lines: list[bytes]) -> _File:

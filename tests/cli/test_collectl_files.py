@@ -154,6 +154,20 @@ def test_a_cut_file_is_told_in_one_line(whole: Path, tmp_path: Path, capsys: pyt
     assert [line for line in said.err.splitlines() if "gzip" in line] == said.err.splitlines()
 
 
+def test_dump_tells_some_of_many_damages_and_counts_the_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    texts = [Snapshot("buffers", "rtr", (1795176000 + at) * NS, None, 0, State.OK, 0, frozenset(), f"torn {at}\n") for at in range(50)]
+    path = write_raw(tmp_path, "rtr", header("rtr") + "".join(marker(each.time_ns) + record(each) for each in texts) + "lnt-x\n")
+    assert run(["dump", str(path), "--json"]) == 3
+    said = capsys.readouterr()
+    lines = said.err.splitlines()
+    assert len(lines) == 12
+    assert "40 more likewise" in lines[10]
+    assert "lnt-x" in lines[11], "what is wrong with the file itself is always told"
+    assert sum(len(file["problems"]) for file in json.loads(said.out)["files"]) == 50
+    assert run(["dump", str(path), str(path)]) == 3
+    assert capsys.readouterr().err.count("40 more likewise") == 2, "each input by itself"
+
+
 def test_raw_files_without_our_records(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write_raw(tmp_path, "rtr", header("rtr", ours=False) + marker(NS) + "cpu  1 2 3 4 5 6 7 8 9 10\n")
     for words in (["analyze", str(path)], ["dump", str(path)], ["replay", str(path), "--to", str(tmp_path / "tree")]):

@@ -214,6 +214,20 @@ def test_raw_files_are_told_by_their_content(tmp_path: Path) -> None:
     assert not is_collectl(tmp_path / "empty.raw.gz")
 
 
+def test_a_file_of_a_gzip_header_only_is_cut_short(tmp_path: Path) -> None:
+    """collectl was killed before zlib gave it the first block to write."""
+    cut = tmp_path / "rtr-20261120-120015.raw.gz"
+    cut.write_bytes(gzip.compress(b"")[:10])
+    for path in (cut, tmp_path):
+        with pytest.raises(SourceError, match=r"rtr-20261120-120015\.raw\.gz: not a whole gzip file: cut short"):
+            open_source(str(path))
+    write_raw(tmp_path, "rtr", raw(marker(0), record(snapshot())), "20261121-000000")
+    source = CollectlSource(tmp_path)
+    assert list(source.snapshots()) == [snapshot()]
+    assert len(source.problems) == 1
+    assert "rtr-20261120-120015.raw.gz: not a whole gzip file" in source.problems[0]
+
+
 def test_a_file_with_its_header_only_holds_no_sample_yet(tmp_path: Path) -> None:
     source = CollectlSource(write_raw(tmp_path, "rtr", raw()))
     assert list(source.snapshots()) == []
