@@ -11,6 +11,7 @@ from lnetstat.agent.settings import AgentSettings
 from lnetstat.errors import LnetstatError, SinkError
 from lnetstat.model import Point, Sink
 from lnetstat.sinks.carbon import CarbonSink, parse_address
+from lnetstat.sinks.spool import Spool
 from lnetstat.sinks.stdout import StdoutSink
 
 Key = tuple[str, str]
@@ -33,6 +34,7 @@ class Outlets:
         self._report = report
         self._sinks: dict[Key, Sink] = {}
         self._retired: list[Sink] = []
+        self._spools: dict[CarbonSink, Spool] = {}
         self._closing: list[threading.Thread] = []
         self.adopt(self.prepare(settings), settings)
 
@@ -67,6 +69,10 @@ class Outlets:
     @property
     def carbons(self) -> list[CarbonSink]:
         return [sink for sink in self._sinks.values() if isinstance(sink, CarbonSink)]
+
+    def spool_bytes(self, sink: CarbonSink) -> int | None:
+        """Return what this sink's spool takes on disk, None where it has none."""
+        return self._spools[sink].counts.bytes if sink in self._spools else None
 
     @property
     def totals(self) -> Totals:
@@ -110,11 +116,11 @@ class Outlets:
         host, port = parse_address(address)
         if not settings.spool:
             return CarbonSink(host, port, report=self._report)
-        from lnetstat.sinks.spool import Spool
-
         folder = os.path.join(settings.spool, f"{host}:{port}")
         spool = Spool(folder, max_bytes=settings.spool_max_bytes, max_age_s=settings.spool_max_age_s)
-        return CarbonSink(host, port, spool=spool, report=self._report)
+        sink = CarbonSink(host, port, spool=spool, report=self._report)
+        self._spools[sink] = spool
+        return sink
 
 
 def _keys(settings: AgentSettings) -> list[Key]:

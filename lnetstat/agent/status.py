@@ -72,6 +72,7 @@ class Standing:
                     "connected": sink.connected,
                     "since_s": since_s,
                     "queued": counts.queued,
+                    "spool_bytes": outlets.spool_bytes(sink),
                     "sent": counts.sent,
                     "resent": counts.resent,
                     "lost": counts.dropped + counts.refused,

@@ -64,6 +64,8 @@ def _loss(status: Mapping[str, Any]) -> tuple[int, str]:
 def _destination(destination: Mapping[str, Any]) -> tuple[int, str]:
     words = f"{destination['name']}: {'connected' if destination['connected'] else 'not connected'} since {_when(destination['since_s'])}"
     words += f", sent: {destination['sent']}, waiting: {destination['queued']}, lost: {destination['lost']}"
+    if destination.get("spool_bytes") is not None:
+        words += f", spool: {destination['spool_bytes'] / 1e6:.1f} MB"
     if destination["connected"]:
         return OK, words
     return WARNING, f"{words} ({destination['error'] or 'not tried yet'})"
