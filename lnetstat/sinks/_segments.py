@@ -184,6 +184,10 @@ class Segment:
     def footer(self) -> bytes:
         return pack_footer(Footer(self.size, self.points + self.points_before, self.time_s))
 
+    def is_full(self, record_bytes: int, begin_s_min: float) -> bool:
+        """Tell whether a record of so many bytes belongs into the next segment."""
+        return self.size + record_bytes > self.size_max or self.begin_s < begin_s_min
+
     def reader(self, files: Files) -> Callable[[int, int], bytes]:
         """Return what reads its records, by position in the segment and size. Where somebody deleted the file it is empty."""
 

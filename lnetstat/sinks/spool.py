@@ -93,6 +93,8 @@ class Spool:
             raise ValueError(f"a payload of {len(payload)} bytes: at most {layout.PAYLOAD_BYTES_MAX} fit into a record")
         record = layout.pack_record(payload, points, time_s)
         with self._guard:
+            if self._unlock is None:
+                raise OSError(errno.EBADF, "it is closed")
             self._newest_s = max(self._newest_s, time_s)
             self._drop_outdated()
             while self._segments and self.counts.bytes + len(record) + len(layout.HEADER) + layout.HEAD_BYTES > self._max_bytes:
@@ -115,12 +117,9 @@ class Spool:
             self._folder_changed = False
 
     def _append(self, record: bytes, points: int, time_s: int) -> None:
-        segment = self._segments[-1] if self._active is not None else None
-        if segment is not None and (segment.size + len(record) > segment.size_max or time_s - segment.begin_s > self._segment_age_s):
+        if self._active is not None and self._segments[-1].is_full(len(record), time_s - self._segment_age_s):
             self._close_active()
-            segment = None
-        if segment is None:
-            segment = self._start_segment(time_s)
+        segment = self._segments[-1] if self._active is not None else self._start_segment(time_s)
         assert self._active is not None
         try:
             write_whole(self._files, self._active, record)
@@ -137,15 +136,14 @@ class Spool:
         free = self._files.free_bytes(self.folder) + self.counts.bytes
         size_max = min(self._max_bytes // SEGMENTS_PER_BOUND, free // SEGMENTS_PER_BOUND, SEGMENT_BYTES_MAX)
         segment = Segment(self.folder, self._number + 1, self._end, max(size_max, SEGMENT_BYTES_MIN))
-        path = segment.path
-        handle = self._files.create(path)
+        handle = self._files.create(segment.path)
         self._number += 1
         try:
             write_whole(self._files, handle, layout.HEADER)
         except OSError:
             self._files.close(handle)
             with contextlib.suppress(OSError):
-                self._files.unlink(path)
+                self._files.unlink(segment.path)
             raise
         segment.begin_s = segment.time_s = time_s
         segment.file_bytes_more = len(layout.HEADER)
@@ -170,11 +168,10 @@ class Spool:
         segment, handle, self._active = self._segments[-1], self._active, None
         with contextlib.suppress(OSError):
             if whole:
-                footer = segment.footer
                 try:
-                    write_whole(self._files, handle, footer)
-                    segment.file_bytes_more += len(footer)
-                    self._count(bytes=len(footer))
+                    write_whole(self._files, handle, segment.footer)
+                    segment.file_bytes_more += layout.HEAD_BYTES
+                    self._count(bytes=layout.HEAD_BYTES)
                 except OSError:
                     self._files.truncate(handle, len(layout.HEADER) + segment.size)
             if self._sync_wanted:
@@ -215,7 +212,7 @@ class Spool:
                 out.segment.delivered += out.points
                 self._count(delivered=out.points, points=-out.points)
                 self._retire(out.segment)
-            if abs(self._clock() - self._saved_s) >= PROGRESS_EVERY_S:
+            if self._unlock is not None and abs(self._clock() - self._saved_s) >= PROGRESS_EVERY_S:
                 self._save_progress()
 
     def rewind(self) -> None:
@@ -298,7 +295,7 @@ class Spool:
 
     @property
     def _end(self) -> int:
-        return self._segments[-1].begin + self._segments[-1].size if self._segments else self._end_of_gone
+        return self._segments[-1].end if self._segments else self._end_of_gone
 
     def _segment_at(self, at: int) -> Segment | None:
         if at >= self._end:
@@ -328,15 +325,14 @@ class Spool:
         with contextlib.suppress(OSError):
             self._files.unlink(segment.path)
         segment.is_gone = True
-        begin, end = segment.begin, segment.end
-        self.unread_bytes -= segment.size - self._taken.size_within(begin, end)
+        self.unread_bytes -= segment.size - self._taken.size_within(segment.begin, segment.end)
         kept, unsent = segment.points - segment.delivered, segment.points - segment.sent
         self._count(points=-kept, unsent=-unsent, lost=unsent, unconfirmed=kept - unsent, bytes=-segment.file_bytes)
         self._out = {number: out for number, out in self._out.items() if out.segment is not segment}
-        self._end_of_gone = max(self._end_of_gone, end)
+        self._end_of_gone = max(self._end_of_gone, segment.end)
         self._segments.remove(segment)
         for spans in (self._taken, self._done, self._sent):
-            spans.add(begin, end)  # a segment in the middle leaves no hole to look into
+            spans.add(segment.begin, segment.end)  # a segment in the middle leaves no hole to look into
             spans.forget_below(self._begin)
 
     def _count(self, **changes: int) -> None:

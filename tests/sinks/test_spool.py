@@ -339,6 +339,8 @@ def test_two_processes_cannot_share_a_folder(tmp_path):
         Spool(str(tmp_path), max_bytes=1 << 20, max_age_s=0)
     spool.close()
     spool.close()
+    with pytest.raises(OSError, match="it is closed"):
+        spool.append(b"late\n", 1, 1)
     Spool(str(tmp_path), max_bytes=1 << 20, max_age_s=0).close()
 
 
