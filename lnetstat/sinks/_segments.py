@@ -159,6 +159,12 @@ class Spans:
             self._begins[0] = max(self._begins[0], begin)
 
 
+def segment_numbers(names: list[str]) -> list[int]:
+    """Return the numbers of the segments among the names of a folder, in order."""
+    stems = [name.removesuffix(SUFFIX) for name in names if name.endswith(SUFFIX)]
+    return sorted(int(stem) for stem in stems if stem.isascii() and stem.isdecimal())
+
+
 class Segment:
     """One file: where its records stand in the whole spool, and what became of their points in this process."""
 

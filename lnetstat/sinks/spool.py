@@ -344,7 +344,10 @@ class Spool:
     def _find(self) -> None:
         """Take over what another process left: of complete segments only the footer is read."""
         delivered = self._read_progress()
-        numbers = self._numbers_found()
+        try:
+            numbers = layout.segment_numbers(self._files.names(self.folder))
+        except OSError as error:
+            raise SinkError(f"spool {self.folder}: {error.strerror or error}: choose a folder that can be read") from error
         self._number = max([*numbers, *delivered], default=0)  # a number is not used twice: the progress file may still speak of it
         for number in numbers:
             segment = Segment(self.folder, number, self._end)
@@ -366,14 +369,6 @@ class Spool:
         self._drop_outdated()
         while self._segments and self.counts.bytes > self._max_bytes:
             self._drop_oldest()
-
-    def _numbers_found(self) -> list[int]:
-        try:
-            names = self._files.names(self.folder)
-        except OSError as error:
-            raise SinkError(f"spool {self.folder}: {error.strerror or error}: choose a folder that can be read") from error
-        stems = [name.removesuffix(layout.SUFFIX) for name in names if name.endswith(layout.SUFFIX)]
-        return sorted(int(stem) for stem in stems if stem.isascii() and stem.isdecimal())
 
     def _read_progress(self) -> dict[int, Progress]:
         path = os.path.join(self.folder, PROGRESS_NAME)
