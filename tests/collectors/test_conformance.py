@@ -287,7 +287,8 @@ def test_forbidden_unreadable_and_failing_files(store: Store) -> None:
         assert {each.name: each.state for each in read if each.name in ("nis", "routes")} == {"nis": State.ABSENT, "routes": State.FAILED}
         wanted = expected("forbidden", [(stamp, read) for stamp in stamps])
         assert {path.partition(".")[0] for path, _ in wanted} == {"lnet_stats", "counters", "self"}
-        assert max(wanted["self.errors", stamp // NS] for stamp in stamps) == 3 * len(stamps)  # peers, buffers and routes each time
+        errors = [wanted["self.errors", stamp // NS] for stamp in stamps[1:]]  # the first may lie in a second of its own
+        assert max(errors) == 3 * len(stamps)  # peers, buffers and routes each time
         begin_s = min(stamps) // NS
         told = difference(store.settled("forbidden", len(wanted), families=COMPARED, begin_s=begin_s), wanted)
         assert not told, told
