@@ -170,8 +170,8 @@ def test_what_the_disk_does_not_take_goes_through_memory(peer, small_disk):
         sink.offer([Point("a.b", 3.0, 1)])
         assert read_lines(connection, 1) == ["a.b 3 1\n"]
     sink.close()
-    assert [line for line in told if "cannot be written: No space left" in line] == told[1:2]
-    assert [line for line in told if "is written again" in line] == told[2:3]
+    assert len([line for line in told if "cannot be written: No space left" in line]) == 1
+    assert len([line for line in told if "is written again" in line]) == 1
     assert (sink.sent, sink.dropped, spool.counts.appended) == (3, 0, 1)
 
 
