@@ -185,13 +185,14 @@ my %OPTION;
 
 # ---- options ----
 
+my $SERIES_MAX_MIN = 200;    # as the agent: below that the share of the top peers leaves too little for all others
 my %CHECK = (
     prefix     => [sub { length $_[0] && $_[0] !~ /\A[.]|[.][.]|[.]\z/ }, 'a name, or names with dots between them'],
     host       => [sub { length $_[0] },                         'a name'],
     spool      => [sub { length $_[0] },                         'a folder'],
     spool_max  => [sub { defined bytes_of($_[0]) },              'bytes, with k, M or G, for example 64M'],
     timeout    => [sub { $_[0] =~ /\A[0-9]+(?:[.][0-9]+)?\z/ && $_[0] > 0 }, 'seconds above 0'],
-    series_max => [sub { $_[0] =~ /\A[1-9][0-9]{0,6}\z/ },       'a number above 0'],
+    series_max => [sub { $_[0] =~ /\A[1-9][0-9]{2,6}\z/ && $_[0] >= $SERIES_MAX_MIN }, "a number of at least $SERIES_MAX_MIN"],
 );
 
 # 64M -> 67108864; nothing where it is no size above 0.
@@ -202,7 +203,7 @@ sub bytes_of {
     return $number * $times{lc $unit};
 }
 
-# (host, port) of HOST, HOST:PORT, [IPV6] or [IPV6]:PORT.
+# (host, port) of HOST, HOST:PORT, [IPV6] or [IPV6]:PORT. Dies of what is mistyped, as set_options does.
 sub address_of {
     my ($text) = @_;
     my ($host, $port);
@@ -211,7 +212,7 @@ sub address_of {
         ($host, $port) = ($1, defined $2 ? $2 : 2003);
     }
     if (!defined $host || $port < 1 || $port > 65_535) {
-        main::error("$FILE: address '$text': expected HOST, HOST:PORT or [IPV6]:PORT, for example carbon.site.org:2003");
+        die "address '$text': expected HOST, HOST:PORT or [IPV6]:PORT, for example carbon.site.org:2003\n";
     }
     return ($host, $port);
 }
@@ -235,8 +236,8 @@ sub set_options {
         }
         my $check = $CHECK{$name};
         my $known = join ', ', 'dry', map {"$_="} sort keys %CHECK;
-        main::error("$FILE: option '$word': expected one of $known") if !$check;
-        main::error("$FILE: option '$word': expected $check->[1]") if !defined $value || !$check->[0]->($value);
+        die "option '$word': expected one of $known\n" if !$check;
+        die "option '$word': expected $check->[1]\n" if !defined $value || !$check->[0]->($value);
         $OPTION{$name} = $value;
     }
     $OPTION{spool_max} = bytes_of($OPTION{spool_max});
@@ -517,6 +518,13 @@ my $FLIGHT;         # the chunk that is being written,
 my $OFFSET = 0;     # from here on
 my $IS_FRESH = 0;   # the last one in @WAITING is of this very sample
 my ($SENT, $RESENT) = (0, 0);
+my $DROPPED = 0;    # points that were to be sent and never will be
+
+my $SPOOL_BYTES = 0;
+my $SPOOL_NEXT  = 1;
+my $SPOOL_LOCK;          # its handle; false where the folder cannot be used
+my $SPOOL_RETRY_S = 60;
+my $SPOOL_TRIED_AT;
 
 # Points that wait, that were sent, that were sent again.
 sub counts {
@@ -535,19 +543,18 @@ sub enqueue {
     return;
 }
 
-# What may wait in memory: with a small spool less, so that a segment is a small part of it.
+# What may wait in memory: with a small spool less, so that a segment is a small part of it. spool_max= bounds the disk alone: where the
+# folder cannot be used it says nothing.
 sub memory_max {
-    return $MEMORY_MAX_BYTES if !defined $OPTION{spool} || $OPTION{spool_max} >= 8 * $MEMORY_MAX_BYTES;
+    return $MEMORY_MAX_BYTES if !$SPOOL_LOCK || $TOLD{spool} || $OPTION{spool_max} >= 8 * $MEMORY_MAX_BYTES;
     return int $OPTION{spool_max} / 8;
 }
 
 # All but the newest goes to disk; where there is no disk, the oldest goes.
 sub make_room {
-    my @older = splice @WAITING, 0, -1;
-    if (@older && save_segment(@older)) {
-        $WAITING_BYTES = length $WAITING[0]{text};
-        return;
-    }
+    my @older = save_chunks(splice @WAITING, 0, -1);
+    $WAITING_BYTES = length $WAITING[0]{text};
+    $WAITING_BYTES += length $_->{text} foreach @older;
     unshift @WAITING, @older;
     while (@WAITING > 1 && $WAITING_BYTES > memory_max()) {
         my $oldest = shift @WAITING;
@@ -559,8 +566,18 @@ sub make_room {
 
 sub lose {
     my ($points) = @_;
-    $LOST += $points;
-    tell_state('dropping', 'dropping', 'no room for more points: the oldest are dropped from now on');
+    $LOST    += $points;
+    $DROPPED += $points;
+    tell_state('dropping', 'dropping', 'no room for more points: the oldest are dropped from now on') if $points;
+    return;
+}
+
+# What somebody did to a segment.
+sub lose_damaged {
+    my ($segment, $points) = @_;
+    $LOST    += $points;
+    $DROPPED += $points;
+    tell_state('damaged', 'damaged', "spool $segment->{file}: damaged: what are no points any more is dropped and counted") if $points;
     return;
 }
 
@@ -634,12 +651,6 @@ sub put_back {
 # A segment is a file of whole lines that is written once, under another name until it is whole, and removed when its last piece has been
 # sent: SEQUENCE.POINTS. What one collectl leaves behind the next one finds. One process at a time: a lock.
 
-my $SPOOL_BYTES = 0;
-my $SPOOL_NEXT  = 1;
-my $SPOOL_LOCK;          # its handle; false where the folder cannot be used
-my $SPOOL_RETRY_S = 60;
-my $SPOOL_TRIED_AT;
-
 # Tell whether the folder is there and ours; where it is not, told once and tried again a minute later.
 sub spool_is_open {
     return 0 if !defined $OPTION{spool};
@@ -685,6 +696,22 @@ sub spool_fails {
     return 0;
 }
 
+# Write chunks into segments that are small parts of the spool; returns those for which that cannot be. After a time without a usable
+# folder there is more in memory than a small spool holds.
+sub save_chunks {
+    my (@chunks) = @_;
+    my $bytes_max = $OPTION{spool_max} / 8 < $MEMORY_MAX_BYTES ? $OPTION{spool_max} / 8 : $MEMORY_MAX_BYTES;
+    while (@chunks) {
+        my ($count, $bytes) = (0, 0);
+        while ($count < @chunks && (!$count || $bytes + length $chunks[$count]{text} <= $bytes_max)) {
+            $bytes += length $chunks[$count++]{text};
+        }
+        last if !save_segment(@chunks[0 .. $count - 1]);
+        splice @chunks, 0, $count;
+    }
+    return @chunks;
+}
+
 # Write chunks into a segment of their own; false where that cannot be.
 sub save_segment {
     my (@chunks) = @_;
@@ -693,7 +720,10 @@ sub save_segment {
     my ($text, $points) = (join(q{}, map { $_->{text} } @chunks), 0);
     $points += $_->{points} foreach @chunks;
     return 0 if length $text > $OPTION{spool_max};
-    drop_segment(shift @SEGMENTS) while @SEGMENTS && $SPOOL_BYTES + length $text > $OPTION{spool_max};
+    while (@SEGMENTS && $SPOOL_BYTES + length $text > $OPTION{spool_max}) {
+        lose($SEGMENTS[0]{points});
+        drop_segment(shift @SEGMENTS);
+    }
     my $base = sprintf '%s/%012d', $OPTION{spool}, $SPOOL_NEXT;
     if (!write_whole("$base.new", $text) || !rename "$base.new", "$base.$points") {
         my $why = $ERRNO;
@@ -729,9 +759,10 @@ sub drop_segment {
     my ($segment) = @_;
     unlink $segment->{file};
     $SPOOL_BYTES -= $segment->{bytes};
-    lose($segment->{points}) if $segment->{points};
     return;
 }
+
+my $POINT = qr/[!-~]+[ ]-?[0-9][0-9.e+-]*[ ][0-9]{1,12}/;
 
 # The next piece of the oldest segment; nothing where none is left.
 sub segment_chunk {
@@ -740,7 +771,8 @@ sub segment_chunk {
         my $segment = $SEGMENTS[0];
         my $text    = $segment->{offset} < $segment->{bytes} ? piece_of($segment) : q{};
         my $cut     = rindex($text, "\n") + 1;
-        if (!$cut) {    # all of it has been sent, or somebody damaged it
+        if (!$cut) {    # all of it has been sent, or somebody damaged it: then points are left
+            lose_damaged($segment, $segment->{points});
             drop_segment(shift @SEGMENTS);
             next;
         }
@@ -748,8 +780,9 @@ sub segment_chunk {
         my $points = $text =~ tr/\n//;
         $segment->{offset} += $cut;
         $segment->{points} -= $points < $segment->{points} ? $points : $segment->{points};
-        $segment->{points} = 0 if $segment->{offset} >= $segment->{bytes};
-        return {text => $text, points => $points};
+        my $damaged = $text =~ s/^(?!$POINT$)[^\n]*\n//mg || 0;
+        lose_damaged($segment, $damaged);
+        return {text => $text, points => $points - $damaged} if length $text;
     }
     return;
 }
@@ -778,6 +811,9 @@ my $NEXT_TRY_AT   = 0;
 my $TRY_S         = $TRY_S_MIN;
 my @TRIES;              # when the latest were
 my $WAS_CONNECTED = 0;
+my $WRITTEN_BYTES = 0;  # into this connection
+my $OUTQ          = 0x5411;     # TIOCOUTQ, tty_ioctl(4): bytes written that the peer has not acknowledged
+my $PROOF_BYTES   = 262_144;    # a peer that hangs takes what its kernel's buffer takes, usually half of this: more shows that it reads
 
 sub now_s {
     return Time::HiRes::clock_gettime(Time::HiRes::CLOCK_MONOTONIC());
@@ -863,7 +899,7 @@ sub is_connected {
     if (defined $from) {
         return failed($now, length $answer ? 'it answers with data: this is not the port for plain lines' : 'it closed the connection');
     }
-    return $ERRNO == Errno::EAGAIN() || $ERRNO == Errno::EINTR() ? 1 : failed($now, "connection lost: $ERRNO");
+    return $ERRNO == Errno::EAGAIN() || $ERRNO == Errno::EINTR() ? 1 : broken($now);
 }
 
 sub begin_connection {
@@ -891,26 +927,49 @@ sub is_writable {
 
 sub connected {
     my ($now) = @_;
-    ($IS_CONNECTING, $PROGRESS_AT, $TRY_S) = (0, $now, $TRY_S_MIN);
+    ($IS_CONNECTING, $PROGRESS_AT, $WRITTEN_BYTES) = (0, $now, 0);
+    return;
+}
+
+# Tell that there is a Carbon again once it has taken something: a connection alone comes about with one that hangs too.
+sub tell_taken {
+    return if $WAS_CONNECTED && !$TOLD{carbon};
+    my $answer = pack 'i', 0;
+    my $left   = ioctl($SOCKET, $OUTQ, $answer) ? unpack 'i', $answer : 0;
+    my $taken  = $WRITTEN_BYTES - $left;
+    return if $taken <= (($TOLD{carbon} || q{}) eq 'hangs' ? $PROOF_BYTES : 0);
     my ($waiting) = counts();
-    my $words = peer() . ": connected; points waiting: $waiting, dropped so far: $LOST";
+    my $words = peer() . ": connected; points waiting: $waiting, dropped so far: $DROPPED";
     main::logmsg('I', "$FILE: $words") if !$WAS_CONNECTED;    # nobody needs to be told that it works, but the log has when it began
     tell_state('carbon', q{}, $words);
     tell_state('dropping', q{}, q{});
-    $WAS_CONNECTED = 1;
+    ($WAS_CONNECTED, $TRY_S) = (1, $TRY_S_MIN);
     return;
 }
 
 # There is no connection, or no longer; always false.
 sub failed {
-    my ($now, $why) = @_;
+    my ($now, $why, $state) = @_;
     $SOCKET        = undef;
     $IS_CONNECTING = 0;
     put_back($now);
     $NEXT_TRY_AT = $now + pause_s($now);
     resolve($now) if !$RESOLVER && !is_numeric();
-    tell_state('carbon', 'lost', peer() . ": $why; points are kept and it is tried again");
+    # while it hangs, no try is told
+    tell_state('carbon', $state || 'lost', peer() . ": $why; points are kept and it is tried again") if ($TOLD{carbon} || q{}) ne 'hangs';
     return 0;
+}
+
+# The connection broke; where the kernel gave it up (user_timeout), because the peer took nothing.
+sub broken {
+    my ($now) = @_;
+    return hangs($now) if $ERRNO == Errno::ETIMEDOUT();
+    return failed($now, "connection lost: $ERRNO");
+}
+
+sub hangs {
+    my ($now) = @_;
+    return failed($now, "it takes nothing for $OPTION{timeout} s: it hangs", 'hangs');
 }
 
 sub is_numeric {
@@ -934,22 +993,25 @@ sub pause_s {
 sub pump {
     my $now = now_s();
     return if !is_connected($now);
+    tell_taken();
     my ($bytes, $until) = (0, $now + $BACKLOG_S);
     while ($FLIGHT || next_chunk()) {
         my $sent = send $SOCKET, $OFFSET ? substr $FLIGHT->{text}, $OFFSET : $FLIGHT->{text}, $NO_SIGNAL;
         if (!defined $sent) {
             next if $ERRNO == Errno::EINTR();
-            return failed($now, "connection lost: $ERRNO") if $ERRNO != Errno::EAGAIN();
-            failed($now, "it takes nothing for $OPTION{timeout} s: it hangs") if $now - $PROGRESS_AT >= $OPTION{timeout};
+            return broken($now) if $ERRNO != Errno::EAGAIN();
+            hangs($now)         if $now - $PROGRESS_AT >= $OPTION{timeout};
             return;
         }
         $PROGRESS_AT = $now;
+        $WRITTEN_BYTES += $sent;
         $OFFSET += $sent;
         $bytes  += $sent;
         written($now) if $OFFSET == length $FLIGHT->{text};
         last if !$IS_FRESH && ($bytes >= $BACKLOG_BYTES || now_s() >= $until);
     }
     $PROGRESS_AT = $now if !$FLIGHT;
+    tell_taken();
     return;
 }
 
@@ -987,6 +1049,8 @@ sub keep_pace {
 
 # Deliver what can be delivered, keep the rest in the spool.
 sub finish {
+    $CHILD_ERROR = 1 if $OPTION{off} && $OPTION{playback};
+    return           if $OPTION{off};
     send_second();
     return if $OPTION{dry};
     $NEXT_TRY_AT = 0;
@@ -994,10 +1058,10 @@ sub finish {
     drain(0, $until, $OPTION{playback}) if !$HAS_GIVEN_UP;
     my $is_confirmed = $SOCKET && !$IS_CONNECTING && is_idle() && is_read_to_the_end($until);
     save_unsure(@AGAIN, @RECENT) if !$is_confirmed;
-    my @left = ($FLIGHT && !$FLIGHT->{written} ? $FLIGHT : (), @WAITING);
-    return if !@left || save_segment(@left);
-    my $points = 0;
+    my @left   = save_chunks($FLIGHT && !$FLIGHT->{written} ? $FLIGHT : (), @WAITING);
+    my $points = $DROPPED;
     $points += $_->{points} foreach @left;
+    return if !$points;
     tell_user(peer() . ": ends; points not delivered: $points");
     $CHILD_ERROR = 1 if $OPTION{playback};
     return;
@@ -1033,9 +1097,17 @@ my $OWNER = 0;    # the process that takes samples: a daemon's parent must not t
 sub main::lnetcarbonInit {
     my (@words) = @_;
     if (!%OPTION) {    # playing back: called again for each file
-        set_options(@words);
-        @ADDRESSES = addresses(@OPTION{qw(name port)}) if !$OPTION{dry};
+        if (!eval { set_options(@words); 1 }) {
+            my ($why) = split /\n/, $EVAL_ERROR;
+            tell_user("$why; $FILE sends nothing");
+            %OPTION = (off => 1, playback => $main::playback ne q{});
+        }
+        elsif (!$OPTION{dry}) {
+            @ADDRESSES = addresses(@OPTION{qw(name port)});
+            spool_is_open();    # what is wrong with it is told now, not when it is needed
+        }
     }
+    return if $OPTION{off};
     my $host = defined $OPTION{host} ? $OPTION{host} : $main::Host;
     send_second() if $OWNER;
     $BEFORE = $SECOND = undef;
@@ -1046,6 +1118,7 @@ sub main::lnetcarbonInit {
 
 sub main::lnetcarbon {
     $OWNER = $PID;
+    return if $OPTION{off};
     my $time = $main::lastSecs[$main::rawPFlag];
     $time -= $main::timeAdjust if $OPTION{playback} && !defined $main::offsetTime;    # collectl moves stamps of other time zones
     eval {

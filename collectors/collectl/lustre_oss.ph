@@ -224,37 +224,41 @@ my %option  = (show => q{}, path => q{}, services => [q{*}], also => []);
 
 sub main::lustre_ossInit {
     my ($options, $key) = @_;
-    foreach my $word (split /,/, defined ${$options} ? ${$options} : q{}) {
-        my ($name, $value) = split /=/, $word, 2;
-        $name = q{} if !defined $name;
-        if    ($word =~ /^(?:s|d|sd|ds)$/)       { $option{show} = $word }
-        elsif (!defined $value || $value eq q{}) { fail("option '$word': expected one of $OPTIONS") }
-        elsif ($name eq 'path')                  { $option{path} = $value }
-        elsif ($name =~ /^(?:services|also)$/)   { $option{$name} = globs_of($word, $value) }
-        else                                     { fail("option '$word': expected one of $OPTIONS") }
+    if (!eval { set_options(split /,/, defined ${$options} ? ${$options} : q{}); 1 }) {
+        my ($why) = split /\n/, $EVAL_ERROR;
+        tell_user("$why; $FILE is left out");
+        return -1;    # collectl unloads this module and goes on
     }
-    $option{show} ||= 's';
-    my $reads = !defined $main::playback || $main::playback eq q{};
-    fail("path=$option{path}: not a folder: a tree with proc/ and sys/ was expected")
-        if $reads && $option{path} ne q{} && !-d $option{path};
     ${$options} = $option{show};    # collectl looks for s and d in what stands here
     ${$key}     = $KEY;
     return 1;
+}
+
+# Dies of what is mistyped.
+sub set_options {
+    my (@words) = @_;
+    foreach my $word (@words) {
+        my ($name, $value) = split /=/, $word, 2;
+        $name = q{} if !defined $name;
+        if    ($word =~ /^(?:s|d|sd|ds)$/)       { $option{show} = $word }
+        elsif (!defined $value || $value eq q{}) { die "option '$word': expected one of $OPTIONS\n" }
+        elsif ($name eq 'path')                  { $option{path} = $value }
+        elsif ($name =~ /^(?:services|also)$/)   { $option{$name} = globs_of($word, $value) }
+        else                                     { die "option '$word': expected one of $OPTIONS\n" }
+    }
+    $option{show} ||= 's';
+    my $reads = !defined $main::playback || $main::playback eq q{};
+    die "path=$option{path}: not a folder: a tree with proc/ and sys/ was expected\n"
+        if $reads && $option{path} ne q{} && !-d $option{path};
+    return;
 }
 
 sub globs_of {
     my ($word, $value) = @_;
     my @globs = split /[+]/, $value, -1;
     my $usual = qr/\A[\w.*?@-][\w.*?@\/-]*\z/;
-    fail("option '$word': expected names or patterns with * and ?, joined by +") if !@globs || grep { !/$usual/ || /[.][.]/ } @globs;
+    die "option '$word': expected names or patterns with * and ?, joined by +\n" if !@globs || grep { !/$usual/ || /[.][.]/ } @globs;
     return \@globs;
-}
-
-# collectl's own end of a start that makes no sense; it never comes later than that.
-sub fail {
-    my ($text) = @_;
-    main::error("$FILE: $text");
-    die "$FILE: $text\n";
 }
 
 sub main::lustre_ossUpdateHeader {
@@ -350,6 +354,31 @@ sub is_wanted {
         return 1 if $instance =~ $wanted;
     }
     return 0;
+}
+
+# Tell whether what was recorded of a file is to be shown: services= and also= choose when playing back, too. With all services, all that
+# was recorded.
+my %is_shown;
+
+sub is_shown {
+    my ($name) = @_;
+    return 1 if "@{$option{services}}" eq q{*};
+    if (!defined $is_shown{$name}) {
+        my @usual = grep { $name =~ dotted($_, '[^.]*') } @STATS;
+        my @added = grep { $name =~ dotted($_, '.*') } @{$option{also}};
+        $is_shown{$name} = @added || (@usual && is_wanted(instance_of($name))) ? 1 : 0;
+    }
+    return $is_shown{$name};
+}
+
+# What matches the name of a snapshot whose file the pattern is for; `$any`: what a * may be.
+sub dotted {
+    my ($pattern, $any) = @_;
+    $pattern =~ tr{/}{.};
+    my $regex = quotemeta $pattern;
+    $regex =~ s/\\[*]/$any/g;
+    $regex =~ s/\\[?]/./g;
+    return qr/\A$regex\z/s;
 }
 
 # Say once per file and cause why it cannot be read, and once that it can be again.
@@ -486,6 +515,7 @@ sub main::lustre_ossAnalyze {
         return;
     }
     my ($name, $read) = recorded($KEY, $type, ${$data}) or return;
+    return if !is_shown($name);
     my $instance = instance_of($name);
     my $group = $name =~ /\Aost[.]OSS[.]/ ? 'ost' : $name =~ /\A(?:mds[.]MDS|mdt[.]MDS|mgs[.]MGS)[.]/ ? 'mds' : q{};
     if ($read->{state} eq 'absent') {
@@ -831,6 +861,7 @@ sub export_counters {
             }
         }
     }
+    return if !defined $main::expName || $main::expName ne 'lnetcarbon';    # it adds up what all modules tell; others would send both
     my %self = (errors => $errors, duration_ms => $took_ms);
     foreach my $leaf (grep { defined $self{$_} } @{$METRICS{self}}) {
         push @{$names},  "self.$leaf";

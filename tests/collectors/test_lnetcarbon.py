@@ -198,11 +198,11 @@ def test_a_second_that_comes_twice_is_told_again_with_both_samples(tmp_path: Pat
 
 def test_series_are_limited_and_the_top_peers_have_their_share(tmp_path: Path) -> None:
     tops = [f"peers.tcp.top.10_0_0_{number}_at_tcp.tx_credits -1" for number in range(20)]
-    file = plan(tmp_path, [[*many(30, 0), *tops], [*many(30, 1), *tops]])
-    text, words = sample(file, "--export", export("dry", "host=h", "series_max=170"), allow_words=True)
+    file = plan(tmp_path, [[*many(60, 0), *tops], [*many(60, 1), *tops]])
+    text, words = sample(file, "--export", export("dry", "host=h", "series_max=200"), allow_words=True)
     found = values_of(text.splitlines())
-    assert sum(second == BEGIN_S + 1 for _, second in found) == 10 + len(tops)
-    assert words == "lnetcarbon.ph: more than 170 series: what is new is not sent (series_max=)\n"
+    assert sum(second == BEGIN_S + 1 for _, second in found) == 40 + len(tops)
+    assert words == "lnetcarbon.ph: more than 200 series: what is new is not sent (series_max=)\n"
 
 
 def test_what_several_modules_tell_of_themselves_is_added_up(tmp_path: Path) -> None:
@@ -291,6 +291,7 @@ def test_carbon_that_comes_back_gets_all_seconds_and_each_change_is_told_once(tm
         collectl.wait_for_words("cannot connect")
         first = Listener(port)
         first.wait(lambda here: len(seconds_of(here.lines)) >= 3)
+        collectl.wait_for_words("connected")
         first.close()
         second = Listener(port)
         second.wait(lambda here: max(own(here.lines, "resent"), default=0) > 0)
@@ -308,6 +309,25 @@ def test_carbon_that_comes_back_gets_all_seconds_and_each_change_is_told_once(tm
         f"{at}it closed the connection",
         f"{at}connected",
     ]
+
+
+def test_carbon_that_hangs_is_told_once_and_that_it_is_back_when_it_takes_data(tmp_path: Path) -> None:
+    """It takes connections, but never reads: each try comes about, and none is told."""
+    peer = Listener(bytes_a_read=0)
+    file = now_plan(tmp_path, many(1000, 0))
+    address = export(f"127.0.0.1:{peer.port}", "host=h", "series_max=5000", "timeout=0.5", f"spool={tmp_path / 'spool'}")
+    with Running("--import", numbers(file, interval=False), "--export", address) as collectl:
+        collectl.wait_for_words("it hangs")
+        peer.wait(lambda here: here.connections >= 3)
+        assert len(collectl.told) == 1
+        peer.close()
+        reader = Listener(peer.port)
+        collectl.wait_for_words("connected")
+        reader.close()
+        assert reader.lines
+        collectl.end()
+    at = f"lnetcarbon.ph: carbon 127.0.0.1:{peer.port}: "
+    assert [line.split(";")[0] for line in collectl.told[:2]] == [f"{at}it takes nothing for 0.5 s: it hangs", f"{at}connected"]
 
 
 def test_sigterm_loses_no_second(tmp_path: Path, listener: Listener) -> None:
@@ -393,24 +413,76 @@ def test_a_spool_stays_within_its_bound_and_drops_the_oldest(tmp_path: Path) -> 
     ]
 
 
-def test_without_a_spool_memory_is_bounded(tmp_path: Path) -> None:
+def test_what_is_dropped_is_among_what_was_not_delivered(tmp_path: Path) -> None:
     address = export(f"127.0.0.1:{free_port()}", "host=h", "series_max=5000")
     _, words = sample(plan(tmp_path, [many(1000, at) for at in range(60)]), "--export", address, allow_words=True)
     told = words.splitlines()
     assert len(told) == 3
     assert "no room for more points" in told[1]
-    assert 15_000 < int(told[2].rpartition(": ")[2]) < 30_000
+    assert told[2].endswith(f": ends; points not delivered: {60 * 1007}")
 
 
-def test_a_spool_that_cannot_be_used_is_told_once(tmp_path: Path, listener: Listener) -> None:
+@pytest.mark.parametrize("has_spool", [False, True])
+def test_without_a_usable_spool_memory_is_a_mebibyte(tmp_path: Path, has_spool: bool) -> None:
+    """spool_max= bounds the disk: where the folder cannot be used it says nothing of the memory."""
+    (tmp_path / "no folder").write_text("")
+    options = (f"spool={tmp_path / 'no folder'}", "spool_max=8k") if has_spool else ()
+    port, gate = free_port(), tmp_path / "gate"
+    file = plan(tmp_path, [*(many(1000, at) for at in range(60)), [f"wait {gate}", "a.b 1"]])
+    address = export(f"127.0.0.1:{port}", "host=h", "series_max=5000", *options)
+    words = command("-i0", "-c61", "--quiet", "--import", numbers(file), "--export", address)
+    collectl = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+    assert collectl.stderr
+    told = [collectl.stderr.readline()]
+    while told[-1] and "no room for more points" not in told[-1]:
+        told.append(collectl.stderr.readline())
+    peer = Listener(port)
+    gate.touch()
+    assert collectl.wait(PATIENCE_S) == 0, told
+    collectl.stderr.close()
+    peer.close()
+    assert 15_000 < len(values_of(peer.lines)) < 30_000
+    assert len(told) == 2 + has_spool, told
+
+
+def test_a_spool_that_cannot_be_used_is_told_at_the_start(tmp_path: Path, listener: Listener) -> None:
     (tmp_path / "no folder").write_text("")
     spool = f"spool={tmp_path / 'no folder'}"
-    for port, delivered in ((free_port(), False), (listener.port, True)):
+    for port in (free_port(), listener.port):
         address = export(f"127.0.0.1:{port}", "host=h", "series_max=5000", spool)
         _, words = sample(plan(tmp_path, [many(1000, at) for at in range(60)]), "--export", address, allow_words=True)
-        assert words.count("waits in memory only") == (not delivered) or delivered
-        assert words.count("waits in memory only") <= 1
+        assert "waits in memory only" in words.splitlines()[0]
+        assert words.count("waits in memory only") == 1
     assert len(values_of(listener.lines)) > 0
+
+
+def test_a_damaged_segment_gives_the_lines_that_are_whole(tmp_path: Path) -> None:
+    folder = tmp_path / "raw"
+    folder.mkdir()
+    port = free_port()
+    address = export(f"127.0.0.1:{port}", "host=h", "series_max=5000")
+    sample(plan(tmp_path, [many(1000, at) for at in range(60)]), "--export", address, "-f", str(folder), allow_words=True)
+    first, second, third = sorted((folder / "lnetcarbon.spool").glob("0*"))[:3]
+    kept = sum(text.count("\n") for text in spool_of(folder).values())
+    lines = first.read_bytes().split(b"\n")
+    lines[5], lines[-9] = b"\0\xff" * 20, b"lnet.h.a.b 1 1795171950 7"
+    first.write_bytes(b"\n".join(lines))
+    text = second.read_bytes()
+    second.write_bytes(text[: text.index(b"\n", len(text) // 2) + 9])
+    cut = text.count(b"\n") - second.read_bytes().count(b"\n")
+    third.write_bytes(b"x" * third.stat().st_size)
+    damaged = 2 + cut + int(third.suffix[1:])
+    peer = Listener(port)
+    steps = [["a.b 1"]] * 20
+    _, words = sample(plan(tmp_path, steps, begin_s=BEGIN_S + 1000), "--export", address, "-f", str(folder), allow_words=True)
+    peer.close()
+    assert values_of(peer.lines)  # all are whole lines
+    old = [line for line in peer.lines if int(line.split(" ")[2]) < BEGIN_S + 1000]
+    assert len(old) == len(set(old)) == kept - damaged
+    assert max(own(peer.lines, "lost")) == damaged
+    assert words.splitlines()[0] == f"lnetcarbon.ph: spool {first}: damaged: what are no points any more is dropped and counted"
+    assert words.splitlines()[1:] == [f"lnetcarbon.ph: carbon 127.0.0.1:{port}: ends; points not delivered: {damaged}"]
+    assert spool_of(folder) == {}
 
 
 def test_two_collectls_do_not_share_a_spool(tmp_path: Path) -> None:
@@ -457,9 +529,17 @@ def test_playing_back_to_nobody_says_so(tmp_path: Path) -> None:
         ("h,timeout=0", "option 'timeout=0': expected seconds above 0"),
         ("h,spool_max=1X", "option 'spool_max=1X': expected bytes, with k, M or G, for example 64M"),
         ("h,prefix=a..b", "option 'prefix=a..b': expected a name, or names with dots between them"),
-        ("h,series_max=0", "option 'series_max=0': expected a number above 0"),
+        ("h,series_max=199", "option 'series_max=199': expected a number of at least 200"),
+        ("dry,series_max=0200", "option 'series_max=0200': expected a number of at least 200"),
     ],
 )
-def test_what_is_mistyped_is_one_clear_line(tmp_path: Path, words: str, expected: str) -> None:
-    text = run("-i0", "-c1", "--import", numbers(plan(tmp_path, [[]])), "--export", export(words), status=1)
-    assert text.splitlines()[0] == f"Error: lnetcarbon.ph: {expected}"
+def test_what_is_mistyped_is_one_clear_line_and_recording_goes_on(tmp_path: Path, words: str, expected: str) -> None:
+    folder = tmp_path / "raw"
+    folder.mkdir()
+    text, told = sample(plan(tmp_path, [["a.b 1"]] * 3), "--export", export(words), "-f", str(folder), allow_words=True)
+    assert (text, told) == ("", f"lnetcarbon.ph: {expected}; lnetcarbon.ph sends nothing\n")
+    assert not (folder / "lnetcarbon.spool").exists()
+    (raw,) = folder.iterdir()
+    assert len(samples_of(raw_text(folder))) == 4
+    played = run("-p", raw, "--import", NUMBERS, "--export", export(words), status=1)
+    assert played == f"lnetcarbon.ph: {expected}; lnetcarbon.ph sends nothing\n"

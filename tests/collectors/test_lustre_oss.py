@@ -264,9 +264,8 @@ def test_carbon_gets_what_the_agent_sends(plan: Plan) -> None:
     wanted = {point.path.split(".", 2)[2]: float(point.value) for point in reducer.points()}
     assert len(wanted) > 70
     found = exported(run("--import", oss(f"path={plan.tree}"), "-i1", "-c1", "--export", f"graphite,{DEBUG_ONLY}"))[0]
-    assert found.pop("self.errors") == reducer.errors == 0
-    assert found.pop("self.duration_ms") >= 0
-    assert found.keys() == wanted.keys()
+    assert reducer.errors == 0
+    assert found.keys() == wanted.keys()  # no self.*: stock graphite would send those of lnet.ph and of lustre_oss.ph under one name
     exact = [name for name, value in wanted.items() if value < 2**63]  # graphite.ph sends -1 for larger ones; lnetcarbon.ph does not
     assert len(exact) > 70
     assert {name: found[name] for name in exact} == {name: wanted[name] for name in exact}

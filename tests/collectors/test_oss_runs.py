@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.collectors.conftest import Plan, free_user, oss, raw_text, run, samples_of
+from tests.collectors.conftest import Plan, export, free_user, lnet, oss, raw_text, run, samples_of
 from tests.collectors.test_lustre_oss import DEBUG_ONLY, EVERY, IO, MDT, NAN, OST, exported, io, plan, same, stats, table_of, told
 
 __all__ = ["plan"]
@@ -44,7 +44,10 @@ def test_a_gap_exports_nothing_for_the_file(tmp_path: Path) -> None:
     ]
     found = exported(told("-p", next(raw.glob("*.raw*")), "--import", oss(), "--export", f"graphite,{DEBUG_ONLY}")[0])
     assert [any(name.startswith("counters.ost_io.") for name in sample) for sample in found] == [True, False, False]
-    assert all("counters.ost.obd_ping.samples" in sample and sample["self.errors"] == 0 for sample in found)
+    assert all("counters.ost.obd_ping.samples" in sample for sample in found)
+    told_of_itself = told("-p", next(raw.glob("*.raw*")), "--import", oss(), "--export", export("dry", "host=h"))[0].splitlines()
+    assert {line.split(" ")[1] for line in told_of_itself if line.startswith("lnet.h.self.errors ")} == {"0"}
+    assert any(line.startswith("lnet.h.self.duration_ms ") for line in told_of_itself)
 
 
 def test_what_appears_is_found_when_something_vanished(plan: Plan) -> None:
@@ -81,16 +84,60 @@ def test_a_forbidden_file_is_an_error_each_time_and_told_once() -> None:
 
 
 @pytest.mark.parametrize("option", ["pth=/x", "path", "path=", "services=", "also=../x", "services=a+", "x", "D", "also=a:b"])
-def test_a_mistyped_option_is_one_line(option: str) -> None:
-    output = run("--import", oss(option), "-c1", status=1)
+def test_a_mistyped_option_is_one_line_and_the_others_go_on(plan: Plan, option: str) -> None:
+    plan.step({})
+    plan.step({})
+    raw = plan.folder / "raw"
+    raw.mkdir()
+    arguments = ("-i0", "-c1", "-f", raw)
     if ":" in option:  # collectl's own: `:` begins the next module
-        assert "can't find import file" in output
+        assert "can't find import file" in run("--import", oss(option), *arguments, status=1)
         return
-    assert re.match(rf"Error: lustre_oss\.ph: option '{re.escape(option)}': expected [^\n]+\ntype 'collectl -h' for help\n\Z", output)
+    lines = told("--import", f"{plan.advance()}:{oss(option)}:{lnet(f'path={plan.tree}', 'tables=stats')}", *arguments)[1]
+    expected = rf"lustre_oss\.ph: option '{re.escape(option)}': expected [^\n]+; lustre_oss\.ph is left out"
+    assert re.fullmatch(expected, lines[0]), lines
+    assert [line for line in lines[1:] if "no table of LNet" not in line] == []
+    assert all(any(line.startswith("lnt-stats ") for line in records) for _, records in samples_of(raw_text(raw)))
+    assert "lsv" not in raw_text(raw)
 
 
-def test_a_folder_that_is_not_there_is_told_at_the_start(tmp_path: Path) -> None:
-    assert f"Error: lustre_oss.ph: path={tmp_path}/no: not a folder" in run("--import", oss(f"path={tmp_path}/no"), "-c1", status=1)
+@pytest.mark.parametrize("way", [(), ("--verbose",), ("-P",), ("--export", f"graphite,{DEBUG_ONLY}"), ("--export", export("dry"))])
+def test_collectl_goes_on_with_no_import_left(tmp_path: Path, way: tuple[str, ...]) -> None:
+    lines = told("--import", oss(f"path={tmp_path}/no"), EVERY, "-c2", *way)[1]
+    assert lines == [f"lustre_oss.ph: path={tmp_path}/no: not a folder: a tree with proc/ and sys/ was expected; lustre_oss.ph is left out"]
+
+
+def test_a_mistyped_option_in_playback(plan: Plan) -> None:
+    for at_s in range(3):
+        plan.step({IO: io(100 + at_s, 10, 0)})
+    raw = plan.folder / "raw"
+    raw.mkdir()
+    told("--import", f"{plan.advance()}:{oss(f'path={plan.tree}')}", EVERY, "-sc", "-c2", "-f", raw)
+    output, lines = told("-p", next(raw.iterdir()), "-sc", "--import", oss("servces=ost"), "-P")
+    assert len(table_of(output).rows) == 2
+    assert len(lines) == 1
+    assert lines[0].startswith("lustre_oss.ph: option 'servces=ost': expected one of ")
+
+
+def test_playback_shows_the_services_that_are_named(plan: Plan) -> None:
+    """services= and also= choose as they do live; with all services all that was recorded is shown."""
+    client = "sys/kernel/debug/lustre/obdfilter/FS-OST0000/exports/10.0.0.1@tcp/stats"
+    for at_s in range(3):
+        plan.step(dict.fromkeys([IO, OST, MDT, client], stats(100 + at_s, "obd_ping 5 [usecs] 1 1 5 5")))
+    raw = plan.folder / "raw"
+    raw.mkdir()
+    also = "also=obdfilter/*/exports/*/stats"
+    told("--import", f"{plan.advance()}:{oss(also, f'path={plan.tree}')}", EVERY, "-c2", "-f", raw)
+
+    def shown(*options: str) -> set[str]:
+        output = told("-p", next(raw.iterdir()), "--import", oss("d", *options), "--verbose")[0]
+        return {line.split()[0] for line in output.splitlines() if " obd_ping " in line}
+
+    exports = "obdfilter.FS-OST0000.exports.10.0.0.1@tcp"
+    assert shown() == {"ost_io", "ost", "mdt", exports}
+    assert shown("services=ost_*+mdt") == {"ost_io", "mdt"}
+    assert shown("services=obdfilter.*") == set()
+    assert shown("services=ost", also) == {"ost", exports}
 
 
 def test_services_chosen_and_files_added(plan: Plan) -> None:
