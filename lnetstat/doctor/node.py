@@ -166,6 +166,8 @@ def _parsed(check_name: str, name: str, where: str, snapshot: Snapshot) -> Check
 
 def _remedy(seen: Seen, forbidden: bool, is_root: bool) -> str:
     """Return the one thing to do first."""
+    if seen.is_live and not seen.has_module:  # before all: without rights nobody sees that there is nothing to see
+        return "modprobe lnet"
     if forbidden and is_root and seen.is_live:
         return (
             "root may not read it: is the kernel locked down (cat /sys/kernel/security/lockdown), or SELinux against it (ausearch -m avc)?"
@@ -174,8 +176,6 @@ def _remedy(seen: Seen, forbidden: bool, is_root: bool) -> str:
         return "run as root: sudo lnetstat …"
     if not seen.is_live:
         return f"a tree with proc/ and sys/, or a folder that holds the tables themselves: is {seen.node.root} one?"
-    if not seen.has_module:
-        return "modprobe lnet"
     if debugfs_mounted(seen.node) is False:
         return f"mount -t debugfs none /{DEBUGFS}"
     return f"{CONFIGURE}: LNet is loaded but has no such file"

@@ -150,6 +150,19 @@ def test_without_rights_it_says_which_file_and_to_be_root(tree):
         assert "(Permission denied)" in doctor("--root", tree)[1]["table nis"][1]
 
 
+@only_root
+def test_who_may_see_nothing_is_told_first_that_lnet_is_not_loaded(tree, monkeypatch):
+    monkeypatch.setattr(node.Seen, "is_live", True)
+    for folder in (tree, *tree.parents[:-2]):
+        folder.chmod(0o755)
+    shutil.rmtree(tree / "sys/module")
+    (tree / "sys/kernel/debug").chmod(0o700)
+    with nobody():
+        checks = {check.name: check for check in node.node_checks(node.look_at(str(tree)))}
+    assert "Permission denied" in checks["table peers"].what
+    assert checks["table peers"].remedy == "modprobe lnet"
+
+
 def test_root_that_may_not_read_is_told_of_lockdown(tree, monkeypatch):
     monkeypatch.setattr(node.Seen, "is_live", True)
     assert "lockdown" in node._remedy(node.look_at(str(tree)), forbidden=True, is_root=True)
@@ -445,7 +458,7 @@ class _Odd(http.server.BaseHTTPRequestHandler):
         (200, b"[" * 100_000, {}, "cannot be asked"),
         (401, b"", {}, "status 401"),
         (500, b"", {}, "status 500"),
-        (302, b"", {"Location": "file:///etc/passwd"}, "status 302"),
+        (302, b"", {"Location": "http://localhost:1/"}, "status 302"),
     ],
 )
 def test_what_is_no_graphite_is_unknown(status, body, more, words):
