@@ -18,7 +18,7 @@ from lnetstat.sources.collectl import Recorded
 from lnetstat.sources.replay import NS, ReplaySource, write_tree
 from lnetstat.words import iso
 
-CARBON_PATIENCE_S = 30.0
+CARBON_PATIENCE_S = 45  # a reconnect may come 30 s after the connection broke
 
 
 @click.command(help=__doc__)

@@ -14,14 +14,18 @@ from typing import NamedTuple, TypeVar
 
 from lnetstat.reduce.metrics import BUCKETS
 from lnetstat.tables._rows import NID_BEFORE_NET
-from lnetstat.tables.peers import STATES, TEN_HEADER, PeersRow
+from lnetstat.tables.peers import NINE_HEADER, STATES, TEN_HEADER, PeersRow
 
 PART_CHARACTERS = 50_000
 
 _Value = TypeVar("_Value", int, tuple[int, int])
 _LINE_START = re.compile(NID_BEFORE_NET + "(?=[a-z][a-z0-9]* )", re.ASCII)
-# Behind the NID's @: net, refs, state, last, and the numbers max, rtr, min, tx, min, queue.
-_TAIL = re.compile(r"([a-z][a-z0-9]*) +-?[0-9]+ +(" + "|".join(STATES) + r") +-?[0-9]+" + r" +(-?[0-9]+)" * 6 + " *", re.ASCII)
+_STATES = "|".join(STATES)
+# By header, what stands behind the NID's @: net, refs, state, last in ten columns, and the numbers max, rtr, min, tx, min, queue.
+_TAILS = {
+    TEN_HEADER: re.compile(rf"([a-z][a-z0-9]*) +-?[0-9]+ +({_STATES}) +-?[0-9]+" + r" +(-?[0-9]+)" * 6 + " *", re.ASCII),
+    NINE_HEADER: re.compile(rf"([a-z][a-z0-9]*) +-?[0-9]+ +({_STATES})" + r" +(-?[0-9]+)" * 6 + " *", re.ASCII),
+}
 
 
 class PeersTotal(NamedTuple):
@@ -163,6 +167,7 @@ class PeersStream:
     """The fast path: one object per node, which is given each text of `peers` in turn."""
 
     def __init__(self) -> None:
+        self._header = TEN_HEADER
         self._forget()
 
     def _forget(self) -> None:
@@ -175,8 +180,12 @@ class PeersStream:
         self._is_first = True
 
     def update(self, text: str) -> bool:
-        """Take the next text. False: it is not the regular ten-column text; use the reference for it."""
-        if text.startswith(TEN_HEADER) and text.endswith("\n") and text.isascii():
+        """Take the next text. False: it is not the regular text of nine or ten columns; use the reference for it."""
+        header = next((header for header in _TAILS if text.startswith(header)), None)
+        if header is not None and text.endswith("\n") and text.isascii():
+            if header != self._header:
+                self._header = header
+                self._forget()
             try:
                 self._take(text)
             except ValueError:
@@ -192,7 +201,7 @@ class PeersStream:
             self._known = {}
         at = 0
         self.changed, self._is_first = self._is_first, False
-        for lines in _parts(text, len(TEN_HEADER)):
+        for lines in _parts(text, len(self._header)):
             before = self._lines[at : at + len(lines)]
             if lines == before:
                 at += len(lines)
@@ -234,7 +243,7 @@ class PeersStream:
         text = line[net_at:]
         tail = self._known.get(text)
         if tail is None:
-            tail = self._known[text] = _parse_tail(text)
+            tail = self._known[text] = _parse_tail(text, _TAILS[self._header])
         return tail
 
     def totals(self) -> dict[str, PeersTotal]:
@@ -282,8 +291,8 @@ def _peer(tail: _Tail, line: str) -> TopPeer:
     return TopPeer(tail.tx, tail.tx_low, tail.queue_negative, line.partition(" ")[0], tail.rtr, tail.rtr_low)
 
 
-def _parse_tail(text: str) -> _Tail:
-    found = _TAIL.fullmatch(text)
+def _parse_tail(text: str, pattern: re.Pattern[str]) -> _Tail:
+    found = pattern.fullmatch(text)
     if found is None:
         raise ValueError(text)
     net, state, *numbers = found.groups()

@@ -54,6 +54,7 @@ def _row(words: list[str], layout: Layout, extra: tuple[str, ...], number: int) 
 
 
 TEN_HEADER = "%-24s %4s %5s %5s %5s %5s %5s %5s %5s %s\n" % TEN.words
+NINE_HEADER = "%-24s %4s %5s %5s %5s %5s %5s %5s %s\n" % NINE.words
 _FORGIVEN_BY_INT = ("_", "+", "\r", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x1f", "\ufeff")
 
 
@@ -81,7 +82,7 @@ def _parse_regular(text: str) -> Parsed | None:
 def render(parsed: Parsed, layout: str) -> str:
     """Return the text that a kernel of this layout prints for the rows: the inverse of parse()."""
     if layout == NINE.name:
-        lines = ["%-24s %4s %5s %5s %5s %5s %5s %5s %s\n" % NINE.words]
+        lines = [NINE_HEADER]
         lines += ["%-24s %4d %5s %5d %5d %5d %5d %5d %d\n" % (r.nid, r.refs, r.state, *r[5:11]) for r in parsed.rows]
     else:
         lines = [TEN_HEADER]

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from lnetstat.model import Parsed
 from lnetstat.reduce.peers import PeersStream, totals, worst
-from lnetstat.tables.peers import TEN, PeersRow, parse, render
+from lnetstat.tables.peers import NINE, TEN, PeersRow, parse, render
 
 number = st.integers(-400, 400)
 rows = st.builds(
@@ -24,16 +24,21 @@ rows = st.builds(
     queue_bytes=st.integers(-5, 10**9),
 )
 tables = st.lists(rows, max_size=12)
+layouts = st.sampled_from([TEN, NINE])
+
+
+def text_of(table, layout):
+    return render(Parsed(tuple(table), layout.name, {}, ()), layout.name)
 
 
 @pytest.mark.parametrize("part_characters", [1, 200, 50_000])
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(sequence=st.lists(tables, min_size=1, max_size=6))
+@given(sequence=st.lists(st.tuples(tables, layouts), min_size=1, max_size=6))
 def test_stream_equals_reference_over_any_sequence_of_tables(monkeypatch, part_characters, sequence):
     monkeypatch.setattr("lnetstat.reduce.peers.PART_CHARACTERS", part_characters)
     stream = PeersStream()
-    for table in sequence:
-        text = render(Parsed(tuple(table), TEN.name, {}, ()), TEN.name)
+    for table, layout in sequence:
+        text = text_of(table, layout)
         parsed = parse(text)
         assert stream.update(text)
         assert stream.totals() == totals(parsed.rows)
@@ -43,9 +48,9 @@ def test_stream_equals_reference_over_any_sequence_of_tables(monkeypatch, part_c
 
 
 @settings(max_examples=300, deadline=None)
-@given(tables, st.integers(0, 2000), st.sampled_from(["", "x", "-", "\r", "_", " 7", "\n", "@", "\u00e9"]))
-def test_stream_takes_no_text_that_the_parser_has_a_problem_with(table, at, edit):
-    text = render(Parsed(tuple(table), TEN.name, {}, ()), TEN.name)
+@given(tables, layouts, st.integers(0, 2000), st.sampled_from(["", "x", "-", "\r", "_", " 7", "\n", "@", "\u00e9"]))
+def test_stream_takes_no_text_that_the_parser_has_a_problem_with(table, layout, at, edit):
+    text = text_of(table, layout)
     at = min(at, len(text))
     broken = text[:at] + edit + text[at + 1 :]
     stream = PeersStream()
