@@ -76,18 +76,48 @@ def credit_use(frames: Frames, incidents: dict[str, tuple[Interval, ...]]) -> tu
         table = frames.tables.get(resource.table)
         if table is None or table.empty:
             continue
-        for host, rows in _rows_by_host(table, resource):
+        for host, rows, short in _rows_by_host(table, resource):
             if resource.table == "peers" and host in scans:
                 rows = [row._replace(scans=scans[host]) for row in rows]
-            graded = [(measure(row, incidents.get(host, ())), row) for row in rows]
+            own = incidents.get(host, ())
+            graded = [(measure(row, own), row) for row in rows]
             graded.sort(key=lambda pair: badness(pair[0]), reverse=True)
             if resource.name == "peer_credits":
                 graded = _sized(graded, traffic_of(frames, host))
-            used += _kept(resource, [use for use, _ in graded])
+            uses = [use for use, _ in graded]
+            worst_only = resource.table == "peers" and host in scans
+            if worst_only:
+                uses += _unlisted(frames, resource, host, uses, scans[host], own)
+                uses.sort(key=badness, reverse=True)
+            used += _counted(frames, resource, host, _kept(resource, uses), short, worst_only)
             count = len(graded) if resource.name == "router_buffers" else DRAWN_ROWS
             drawn += [series_of(row) for _, row in graded[:count]]
     used.sort(key=badness, reverse=True)
     return used, drawn
+
+
+def _unlisted(
+    frames: Frames, resource: Resource, host: str, uses: list[CreditUse], scans: listed.Scans, incidents: tuple[Interval, ...]
+) -> list[CreditUse]:
+    """Return a use for each network whose sums say that a peer ran out while no row that was recorded did: which one is not known."""
+    found = []
+    for net, table in listed.worst_of_nets(frames, host, resource.credits, resource.low_water).items():
+        row = _row(host, resource, listed.UNLISTED + net, 0, table)._replace(scans=scans)
+        use = measure(row, incidents)
+        known = [each for each in uses if net_of(each.subject) == net]
+        more = use.waiting and not any(each.waiting for each in known)
+        if use.grade != "never" and (more or all(each.grade == "never" for each in known)):
+            found.append(use)
+    return found
+
+
+def _counted(frames: Frames, resource: Resource, host: str, uses: list[CreditUse], short: int, worst_only: bool) -> list[CreditUse]:
+    """Return the uses with how many rows of the host ran out; `short`: of the recorded ones, `worst_only`: which are not all."""
+    known, at_least = max(short, sum(use.grade != "never" for use in uses)), worst_only
+    if worst_only and resource.name == "peer_credits" and (told := listed.most_short(frames, host)) is not None:
+        known = max(known, told)
+        at_least = any(use.resets or use.fraction_windows is not None for use in uses)  # marks of one time do not tell of all times
+    return [use._replace(rows_short=known, rows_at_least=at_least) for use in uses]
 
 
 def _kept(resource: Resource, graded: list[CreditUse]) -> list[CreditUse]:
@@ -150,8 +180,11 @@ def badness(use: CreditUse) -> tuple[int, float, float, float]:
     return GRADES.index(use.grade), float(use.waiting_max), use.fraction_time_oversubscribed, share
 
 
-def _rows_by_host(table: pd.DataFrame, resource: Resource) -> Iterator[tuple[str, list[Row]]]:
-    """Yield each host with its worst rows, samples in time order. Rows without a limit are left out: routed peers, 0@lo, torn rows."""
+def _rows_by_host(table: pd.DataFrame, resource: Resource) -> Iterator[tuple[str, list[Row], int]]:
+    """Yield each host with its worst rows, samples in time order, and how many rows were below 0 at any time.
+
+    Rows without a limit are left out: routed peers, 0@lo, torn rows.
+    """
     needed = [resource.credits, resource.low_water, resource.limit]
     table = table[table[resource.limit] > 0].dropna(subset=needed)
     for host, own in table.groupby("host", observed=True, sort=False):
@@ -162,7 +195,7 @@ def _rows_by_host(table: pd.DataFrame, resource: Resource) -> Iterator[tuple[str
         rows = []
         for (subject, number), samples in own.groupby([resource.key, "row"], observed=True, sort=False):
             rows.append(_row(str(host), resource, str(subject), int(str(number)), samples))
-        yield str(host), rows
+        yield str(host), rows, int((lowest < 0).sum())
 
 
 def _row(host: str, resource: Resource, subject: str, number: int, samples: pd.DataFrame) -> Row:

@@ -58,7 +58,7 @@ _CREDITS: Form = {
     "host": HOST,
     "resource": Key("string", "peer_credits, peer_router_credits, ni_credits or router_buffers"),
     "table": Key("string", "file that the row stands in"),
-    "subject": Key("string", "the worst row: a NID or a pool"),
+    "subject": Key("string", "the worst row: a NID or a pool; ?@NET: a peer of that network that was not recorded"),
     "row": Key("integer", "number of the row among those of one name (one per CPT)"),
     "grade": Key("string", "touched, intermittent or sustained"),
     "limit": Key("integer", "credits that the row has"),
@@ -93,6 +93,7 @@ _CREDITS: Form = {
     "required_credits": Key("number", "credits of this row for the offered peak at the hold time of free credits", null=True),
     "follows": Key("array", "host, resource and subject that ran out before and caused this, null for a cause of its own", null=True),
     "rows": Key("integer", "rows of this host and resource that ran out"),
+    "rows_at_least": Key("boolean", "more may have: only the worst peers were recorded, and no sums tell"),
     "subjects": SUBJECTS,
 }
 
@@ -104,7 +105,7 @@ _CREDIT_SEVERITY = (
 _SPELLS: Form = {
     "host": HOST,
     "subjects": SUBJECTS,
-    "count": Key("integer", "how many are concerned"),
+    "count": Key("integer", "how many are concerned, also those not recorded one by one"),
     "share": Key("number", "share of the worst one's samples in which it was so"),
     "hole_since_ns": Key("integer", "begin of a hole in the data just before, null without one", null=True),
 }

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from lnetstat.analysis import message_path
 from lnetstat.analysis.credits import badness
+from lnetstat.analysis.listed import UNLISTED
 from lnetstat.analysis.results import CreditUse, DeadTime, PingBursts
 from lnetstat.analysis.wording import (
     CREDITS,
@@ -15,6 +16,7 @@ from lnetstat.analysis.wording import (
     counted,
     credit_advice,
     percent,
+    place_of,
     seconds,
     stamp,
 )
@@ -206,25 +208,27 @@ def _severity(worst: CreditUse) -> Severity:
 
 def _evidence(worst: CreditUse, own: list[CreditUse]) -> dict[str, object]:
     evidence: dict[str, object] = {
-        name: value for name, value in worst._asdict().items() if name not in ("first_low_ns", "last_low_ns", "spells")
+        name: value for name, value in worst._asdict().items() if name not in ("first_low_ns", "last_low_ns", "spells", "rows_short")
     }
     return evidence | {
         "waiting": worst.waiting,
         "wanted_peak": worst.wanted_peak,
-        "rows": len(own),
+        "rows": max(len(own), worst.rows_short or 0),
         "subjects": list(dict.fromkeys(use.subject for use in own))[:20],
     }
 
 
 def _credit_message(worst: CreditUse, own: list[CreditUse], clock: Clock) -> str:
     guide = CREDITS[worst.resource]
-    place = f"{guide.holder} {worst.subject}{' on ' + worst.host if worst.host else ''}"
+    place = place_of(worst, guide.holder)
     if worst.table == "nis":
         place += f" (row {worst.row})"
+    if worst.subject.startswith(UNLISTED):
+        place += " (which is not known: only the worst were recorded)"
     beyond = f"beyond its {worst.limit} {guide.noun}"
     if not worst.waiting:
         whole = f"{place}: its low-water mark, {worst.low_water}, is older than the record: {counted(worst.waiting_max, 'message')} waited "
-        return f"{whole}{beyond} at some time before; no sample of the record is below 0{_others(own[1:], guide.holder)}"
+        return f"{whole}{beyond} at some time before; no sample of the record is below 0{_others(own, guide.holder)}"
     parts = [f"{place}: {counted(worst.waiting, 'message')} waited {beyond}{_when_worst(worst, clock)}"]
     if worst.first_low_ns is not None and worst.last_low_ns is not None and worst.last_low_ns > worst.first_low_ns:
         parts.append(f"below 0 from {clock(worst.first_low_ns)} to {clock(worst.last_low_ns)} UTC")
@@ -236,7 +240,7 @@ def _credit_message(worst: CreditUse, own: list[CreditUse], clock: Clock) -> str
         parts.append("its low-water mark was below 0 already before the record began")
     if worst.fraction_windows is not None:
         parts.append(f"below 0 in {percent(worst.fraction_windows)} of the intervals")
-    return ", ".join([*parts, *_how_long(worst)]) + _others(own[1:], guide.holder)
+    return ", ".join([*parts, *_how_long(worst)]) + _others(own, guide.holder)
 
 
 def _when_worst(worst: CreditUse, clock: Clock) -> str:
@@ -270,12 +274,16 @@ def _share_below(worst: CreditUse) -> str:
     return f"{below}, {percent(worst.fraction_inside)} inside dips or bursts and {percent(worst.fraction_outside)} outside"
 
 
-def _others(rest: list[CreditUse], holder: str) -> str:
+def _others(own: list[CreditUse], holder: str) -> str:
+    """Say how many others ran out: all, or at least so many; their grades as far as they were looked at."""
+    rest = max(len(own), own[0].rows_short or 0) - 1
     if not rest:
-        return ""
-    grades = [use.grade for use in rest]
+        return "; others may have run out too: only the worst were recorded" if own[0].rows_at_least else ""
+    grades = [use.grade for use in own[1:]]
     told = ", ".join(f"{grades.count(grade)} {grade}" for grade in ("sustained", "intermittent", "touched") if grade in grades)
-    return f"; {counted(len(rest), f'other {holder}')} ran out too ({told})"
+    if rest > len(grades):
+        told = f"of the {len(grades)} worst of them: {told}" if grades else "not known which"
+    return f"; {'at least ' if own[0].rows_at_least else ''}{counted(rest, f'other {holder}')} ran out too ({told})"
 
 
 def in_order(found: Iterable[Finding]) -> tuple[Finding, ...]:

@@ -7,7 +7,7 @@ from lnetstat.analysis.cpu import CpuUse
 from lnetstat.analysis.cpu import sentence as cpu_words
 from lnetstat.analysis.message_path import Follows, scarcity
 from lnetstat.analysis.results import CreditUse, DeadTime
-from lnetstat.analysis.wording import CREDITS, clock_of, counted, credit_advice, sizing_words
+from lnetstat.analysis.wording import CREDITS, clock_of, counted, credit_advice, place_of, sizing_words
 from lnetstat.model import Finding, Severity
 
 LARGE_QUEUE = 0.5  # of the largest: a host with so many waiting is named too, as the queue of the other direction
@@ -89,7 +89,8 @@ def _why_not_first(first: CreditUse, roots: list[CreditUse], order: dict[str, in
     for use in others:
         if not _later(use, first, order):
             early = use.first_low_ns is not None and use.first_low_ns < order.get(first.resource, 0)
-            return f"{CREDITS[use.resource].noun} of {_place(use)} ran out by themselves, " + ("earlier" if early else "within one sample")
+            when = "earlier" if early else "within one sample"
+            return f"{CREDITS[use.resource].noun} of {place_of(use)} ran out by themselves, {when}"
     return ""
 
 
@@ -104,7 +105,7 @@ def sentence(found: Exhaustion) -> str:
     if found.first is None:
         return ""
     use = found.first
-    noun, place = CREDITS[found.resource].noun, _place(use)
+    noun, place = CREDITS[found.resource].noun, place_of(use)
     noun = noun[0].upper() + noun[1:]
     if not use.waiting:
         return f"No credits ran out in the record; a mark tells that {noun.lower()} did before ({place})."
@@ -126,7 +127,7 @@ def finding_of(found: Exhaustion, begin_ns: int, end_ns: int, cpu: tuple[CpuUse,
     return Finding(
         "first_exhausted",
         Severity.WARNING,
-        _place(use),
+        place_of(use),
         use.first_low_ns or begin_ns,
         use.last_low_ns or end_ns,
         _evidence(found, cpu) | {"host": use.host, "subject": use.subject, "row": use.row},
@@ -176,13 +177,9 @@ def _grouped(follows: tuple[Follows, ...]) -> dict[tuple[str, str, str], int]:
     return rows
 
 
-def _place(use: CreditUse) -> str:
-    return f"{use.subject} on {use.host}" if use.host else use.subject
-
-
 def _what_ran_out(found: Exhaustion, use: CreditUse, begin_ns: int, end_ns: int) -> str:
     guide = CREDITS[found.resource]
-    where, beyond = f"{guide.holder} {_place(use)}", f"{use.waiting} waiting beyond {use.limit}"
+    where, beyond = place_of(use, guide.holder), f"{use.waiting} waiting beyond {use.limit}"
     if not found.ordered:
         return f"{guide.noun} were the scarcest: {where}, {beyond}; what ran out first is not known ({found.why})"
     when = "" if use.first_low_ns is None else f", from {clock_of(begin_ns, end_ns)(use.first_low_ns)} UTC on"

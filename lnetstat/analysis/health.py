@@ -1,6 +1,7 @@
 """What is down, dropped or missing: peers, routes and interfaces, dropped messages, gaps in the data."""
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,8 +40,9 @@ def findings_of(frames: Frames, quality: tuple[HostQuality, ...], clock: Clock |
     `clock` says times; without it, by the record's own begin and end.
     """
     clock = clock or clock_of(min((host.begin_ns for host in quality), default=0), max((host.end_ns for host in quality), default=0))
+    peer_down = functools.partial(_peer_down, counts=listed.most_down(frames))
     found: list[Finding] = []
-    found += _spell_findings(listed.with_peers_known_up(frames), ["nid"], lambda t: t["state"] == "down", _peer_down, clock)
+    found += _spell_findings(listed.with_peers_known_up(frames), ["nid"], lambda t: t["state"] == "down", peer_down, clock)
     found += _spell_findings(frames.tables.get("routes"), ["net", "router"], lambda t: t["state"] == "down", _route_down, clock)
     found += _spell_findings(frames.tables.get("nis"), ["nid"], lambda t: t["status"] == "down", _ni_down, clock)
     found += _spell_findings(frames.tables.get("lnetctl_net"), ["nid"], _ni_sick, _ni_unhealthy, clock)
@@ -116,11 +118,12 @@ def _spell_finding(
     return Finding(kind, severity, f"{worst.subject} on {host}", begin, end, evidence, message, advice, reference)
 
 
-def _peer_down(host: str, spells: list[Spell], clock: Clock) -> Finding:
+def _peer_down(host: str, spells: list[Spell], clock: Clock, counts: Mapping[str, int]) -> Finding:
+    """`counts`: by network how many peers were down where only the worst were recorded, else nothing."""
     # Down all the time is how a node that was taken out looks; a minute without a client is normal, half a minute without a router is not.
     lasting = any(spell.share < 1 and (not spell.recovered or spell.end_ns - spell.begin_ns > 30e9) for spell in spells)
     severity = Severity.WARNING if lasting else Severity.INFO
-    return _spell_finding(
+    found = _spell_finding(
         "peer_down",
         severity,
         host,
@@ -131,6 +134,21 @@ def _peer_down(host: str, spells: list[Spell], clock: Clock) -> Finding:
         "Is the node up, its link, its LNet? A down router takes its routes with it.",
         "lnet/lnet/router.c; column state of the file peers",
     )
+    known = [spell.subject for spell in spells if not spell.subject.startswith(listed.UNLISTED)]
+    count = sum(counts.values())
+    if count <= len(known):
+        return found
+    evidence = dict(found.evidence) | {"subjects": known[:20], "count": count}
+    if spells[0].subject in known:
+        seen = _seen(f"peer {known[0]} was down, seen from {host}", spells[0], clock)
+        others = f"at least {counted(count - 1, 'other peer')} too, not all known: only the worst were recorded"
+        return found._replace(evidence=evidence, message=f"{seen}; {others}")
+    net = spells[0].subject.removeprefix(listed.UNLISTED)
+    here, rest = counts[net], count - counts[net]
+    what = f"{counted(here, 'peer')} of {net} {'was' if here == 1 else 'were'} down{' at once' if here > 1 else ''}, seen from {host}"
+    others = f"; {counted(rest, 'peer')} of other networks too" if rest else ""
+    message = f"{_seen(what, spells[0], clock)}: which is not known, only the worst were recorded{others}"
+    return found._replace(subject=f"{net} on {host}", evidence=evidence, message=message)
 
 
 def _route_down(host: str, spells: list[Spell], clock: Clock) -> Finding:
@@ -240,7 +258,7 @@ def _drops(stats: pd.DataFrame | None, clock: Clock) -> list[Finding]:
 
 
 def _vanished(states: pd.DataFrame, clock: Clock) -> list[Finding]:
-    """Files that were there and then were not: LNet was unloaded, or the node was restarted. A file that a node never had does not count."""
+    """Files that were there and then were not: LNet was unloaded, or the node was restarted. What a node never had does not count."""
     if states.empty:
         return []
     found = []

@@ -26,7 +26,7 @@ from lnetstat.model import Finding
 from lnetstat.workers import Crew, Done, crew_of, in_order
 from lnetstat.workers.spool import Kept, Spool, open_spool
 
-CREDIT_TABLES = ("peers", "nis", "buffers", "lnet_stats", "cpu")
+CREDIT_TABLES = ("peers", "peers_by_net", "nis", "buffers", "lnet_stats", "cpu")
 MOST_DRAWN_HOSTS = 16  # hosts whose credits are handed on for drawing, worst first: more panels nobody looks at
 ORDER = tuple(resource.name for resource in RESOURCES)
 Tell = Callable[[float, str], None]  # share of the work that is done, and what is being done

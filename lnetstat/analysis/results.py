@@ -148,6 +148,8 @@ class CreditUse(NamedTuple):
     `backlog_message_s`: integral of the messages waiting; `mean_wait_s`: that per message sent (Little), where messages were counted.
     `queued_bytes_max`: most bytes that waited: of `queue` the share that is not in flight. `resets_ns`: when the mark rose, the first 50.
     `sizing`: whether more credits would help; `required_credits`: of this row, for the offered peak at the hold time of free credits.
+    `rows_short`: how many rows of this host and resource ran out, also those that are not told of one by one; `rows_at_least`: more of
+    them may have, as only the worst peers were recorded. `subject` ?@NET: a peer of that network that was not recorded, see listed.py.
     """
 
     host: str
@@ -187,6 +189,8 @@ class CreditUse(NamedTuple):
     spells: tuple[Interval, ...] = ()
     sizing: Sizing | None = None
     required_credits: float | None = None
+    rows_short: int | None = None
+    rows_at_least: bool = False
 
     @property
     def few(self) -> bool:

@@ -4,6 +4,7 @@ import math
 import re
 from typing import NamedTuple
 
+from lnetstat.analysis.listed import UNLISTED
 from lnetstat.analysis.results import CreditUse
 from lnetstat.words import iso
 
@@ -173,6 +174,14 @@ def clock_of(begin_ns: int, end_ns: int) -> Clock:
 def stamp(time_ns: float) -> str:
     """Return date and time of day in UTC."""
     return f"{Clock('')(time_ns)} UTC"
+
+
+def place_of(use: CreditUse, holder: str = "") -> str:
+    """Return which row on which host: [peer] 10.0.0.1@tcp1 on rtr, or a peer of tcp1 on rtr where it is not known which."""
+    subject = f"{holder} {use.subject}".strip()
+    if use.subject.startswith(UNLISTED):
+        subject = f"a peer of {use.subject.removeprefix(UNLISTED)}"
+    return f"{subject} on {use.host}" if use.host else subject
 
 
 def percent(share: float) -> str:

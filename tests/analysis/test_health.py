@@ -82,7 +82,7 @@ def test_a_node_without_lnet_at_all_is_no_gap():
 
 
 def test_files_that_a_node_never_had_did_not_vanish():
-    """Lustre 1.8 has no routes and no buffers here; they are absent in every sample while peers is read, and do not hide that it vanishes."""
+    """Absent in every sample while peers is read, as in a tree of Lustre 1.8, they say nothing, and do not hide that peers vanishes."""
 
     def snaps(peers_gone):
         for tick in range(60):
