@@ -231,52 +231,54 @@ my $lock;
 
 sub main::lnetInit {
     my ($options, $key) = @_;
-    foreach my $word (split /,/, defined ${$options} ? ${$options} : q{}) {
+    if (!eval { set_options(split /,/, defined ${$options} ? ${$options} : q{}); 1 }) {
+        my ($why) = split /\n/, $EVAL_ERROR;
+        tell_user("$why; $FILE is left out");
+        return -1;    # collectl unloads this module and goes on
+    }
+    ${$options} = $option{show};    # collectl looks for s and d in what stands here
+    ${$key}     = $KEY;
+    return 1;
+}
+
+sub set_options {
+    my (@words) = @_;
+    foreach my $word (@words) {
         my ($name, $value) = split /=/, $word, 2;
         $name = q{} if !defined $name;
         if    ($word =~ /^(?:s|d|sd|ds)$/) { $option{show} = $word }
         elsif ($word eq 'reset')           { $option{reset} = 1 }
-        elsif (!defined $value || $value eq q{}) { fail("option '$word': expected one of $OPTIONS") }
+        elsif (!defined $value || $value eq q{}) { die "option '$word': expected one of $OPTIONS\n" }
         elsif ($name eq 'path')            { $option{path} = $value }
         elsif ($name =~ /^(?:rows|top|peers)$/) { $option{$name} = number_of($name, $value) }
         elsif ($name eq 'tables')          { $option{tables} = tables_of($word, $value) }
-        else                               { fail("option '$word': expected one of $OPTIONS") }
+        else                               { die "option '$word': expected one of $OPTIONS\n" }
     }
     $option{show} ||= 's';
     prepare_reading() if !defined $main::playback || $main::playback eq q{};
-    ${$options} = $option{show};    # collectl looks for s and d in what stands here
-    ${$key}     = $KEY;
-    return 1;
+    return;
 }
 
 sub number_of {
     my ($name, $value) = @_;
     my ($least, $most) = $name eq 'rows' ? (0, 100_000) : $name eq 'top' ? (1, $TOP_PEERS) : (1, 100_000);
     return 0 + $value if $value =~ /^\d{1,6}$/ && $value >= $least && $value <= $most;
-    fail("option '$name=$value': expected a whole number from $least to $most");
-    return;
+    die "option '$name=$value': expected a whole number from $least to $most\n";
 }
 
 sub tables_of {
     my ($word, $value) = @_;
     my %wanted = map { $_ => 1 } split /[+]/, $value;
     my @found = grep { delete $wanted{$_} } @TABLES;
-    fail("option '$word': expected tables among @TABLES, joined by +") if %wanted || !@found;
+    die "option '$word': expected tables among @TABLES, joined by +\n" if %wanted || !@found;
     return \@found;
 }
 
-# collectl's own end of a start that makes no sense; it never comes later than that.
-sub fail {
-    my ($text) = @_;
-    main::error("$FILE: $text");
-    die "$FILE: $text\n";
-}
-
 sub prepare_reading {
-    fail("path=$option{path}: not a folder: a tree with proc/ and sys/, or a folder with peers, nis, ... was expected")
+    die "path=$option{path}: not a folder: a tree with proc/ and sys/, or a folder with peers, nis, ... was expected\n"
         if $option{path} ne q{} && !-d $option{path};
     return if !$option{reset};
-    fail('reset: low-water marks are reset on the node itself, not in a copied tree: leave out reset or path') if $option{path} ne q{};
+    die "reset: low-water marks are reset on the node itself, not in a copied tree: leave out reset or path\n" if $option{path} ne q{};
     $lock = take_lock($LOCK);
     return;
 }
@@ -426,12 +428,12 @@ sub take_lock {
     my ($path) = @_;
     my $handle;
     sysopen $handle, $path, Fcntl::O_RDWR() | Fcntl::O_CREAT() | Fcntl::O_NOFOLLOW(), oct 644
-        or fail("$path: cannot be locked: $ERRNO: resetting low-water marks needs root, or leave reset out");
+        or die "$path: cannot be locked: $ERRNO: resetting low-water marks needs root, or leave reset out\n";
     if (!flock $handle, Fcntl::LOCK_EX() | Fcntl::LOCK_NB()) {
         my $owner;
         sysread $handle, $owner, 32;
         $owner = 'unknown' if !defined $owner || $owner !~ s/^(\d+)\s*$/$1/;
-        fail("$path: process $owner already resets this node's low-water marks: stop it, or leave reset out");
+        die "$path: process $owner already resets this node's low-water marks: stop it, or leave reset out\n";
     }
     truncate $handle, 0;
     syswrite $handle, "$PROCESS_ID\n";
@@ -1013,10 +1015,17 @@ my %VALUES_OF = (
     stats => \&stats_values, buffers => \&buffers_values, nis => \&nis_values, routes => \&routes_values, routers => \&routers_values,
 );
 
+# Whether a table is to be shown: a raw file may hold more than `tables=` asks for.
+sub is_wanted {
+    my ($name) = @_;
+    return grep { $_ eq $name } @{$option{tables}};
+}
+
 sub main::lnetAnalyze {
     my ($type, $data) = @_;
     if ($type =~ /^lnt:(.+)/s) {
         my $net = $1;
+        return if !is_wanted('peers');
         my @total = map { $_ eq q{-} ? undef : $_ } split q{ }, ${$data};
         $nets{$net} = \@total if @total == @AGGREGATES;
         return;
@@ -1026,6 +1035,7 @@ sub main::lnetAnalyze {
         return;
     }
     my ($name, $read) = recorded($KEY, $type, ${$data}) or return;
+    return if !is_wanted($name);
     $errors++ if $read->{state} !~ /^(?:ok|absent)$/;
     if ($read->{state} ne 'ok' && $read->{state} ne 'partial') {
         delete $facts{$name};

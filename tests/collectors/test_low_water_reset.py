@@ -61,7 +61,7 @@ def test_agent_and_collectl_have_one_lock(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     agent = LowWaterReset(str(path))
     done = perl("take_lock($ARGV[0]);", path)
-    assert done.returncode == 1
+    assert done.returncode != 0
     assert f"process {os.getpid()} already resets this node's low-water marks" in done.stderr
     agent.close()
     code = "my $lock = take_lock($ARGV[0]); $| = 1; print qq(held\\n); <STDIN>;"
@@ -77,5 +77,5 @@ def test_agent_and_collectl_have_one_lock(tmp_path: Path) -> None:
 
 
 def test_a_copied_tree_is_never_written_to(tmp_path: Path) -> None:
-    said = run("--import", lnet("reset", f"path={tmp_path}"), "-c1", "-i0.1", status=1)
+    said = run("-sc", "--import", lnet("reset", f"path={tmp_path}"), "-c1", "-i0.1")
     assert "reset: low-water marks are reset on the node itself" in said
