@@ -8,9 +8,9 @@
 #     host=NAME          the node's name in Graphite, instead of its short host name
 #     spool=DIR          where points wait that no longer fit in memory; by default a folder lnetcarbon.spool beside the raw files (-f);
 #                        without -f and when playing back only memory
-#     spool_max=64M      how much may wait there; the oldest goes first
+#     spool_max=64M      how much may wait there, apart from memory; the oldest goes first
 #     timeout=10         seconds: a connection that does not come about, or takes nothing for so long, is given up and tried again
-#     series_max=500     how many different names this node may send
+#     series_max=500     how many different names this node may send; 200 or more
 #     dry                print the lines instead of sending them
 #
 # What it does that graphite.ph does not: the stamp is the second of the sample, not of the sending (so playing back loads history, twice
