@@ -267,7 +267,7 @@ def measure(row: Row, incidents: tuple[Interval, ...] = ()) -> CreditUse:
         worst_sampled=int(row.credits[at_worst]),
         worst_sampled_ns=round(row.time_s[at_worst] * 1e9),
         worst_in_record=in_record,
-        low_water_before_record=bool(row.low_water[0] == lowest < 0 and not row.windowed[0]),
+        low_water_before_record=bool(row.low_water[0] == lowest < 0 and not row.windowed[0] and row.time_s[0] <= scans.time_s[0]),
         low_water_fell_ns=fell_ns,
         samples=int(scans.time_s.size),
         samples_below=int(below.sum()),

@@ -50,6 +50,7 @@ def test_how_many_ran_out_is_what_the_sums_say(tmp_path: Path, rows: int) -> Non
     if not rows:
         assert "(of the 3 worst of them: 3 touched)" in worst.message
     assert worst.subject == whole.subject
+    assert "-3 already before the record" not in worst.message, "a peer listed only later had its mark in the record"
 
 
 def router_short(number: int, second: int) -> str:
