@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from lnetstat.model import Reduce
-from lnetstat.reduce.metrics import BUCKETS, METRICS, SERIES_MAX, TOP_PEERS, Metric
+from lnetstat.reduce.metrics import BUCKETS, METRICS, SERIES_MAX, TOP_PEERS, Metric, needs_whole_scan
 
 FOLDER = Path(__file__).resolve().parent
 LNET = ("peers", "nis", "buffers", "lnet_stats", "routes", "self")
@@ -53,6 +53,10 @@ def _metrics(plugin: str) -> Iterable[str]:
         yield from (f"    '{metric.pattern}' => '{REDUCTIONS[metric.reduce]}'," for metric in metrics)
         yield ");"
         yield f"my $SERIES_MAX = {SERIES_MAX};"
+    if plugin == "lnet.ph":
+        words = "\n    ".join(textwrap.wrap(" ".join(m.pattern for m in metrics if needs_whole_scan(m.pattern)), LINE_LENGTH - 4))
+        yield "# What a scan that broke off makes too low."
+        yield f"my %NEEDS_WHOLE_SCAN = map {{ $_ => 1 }} qw({words});"
     if "peers" in FAMILIES[plugin]:
         yield f"my $TOP_PEERS = {TOP_PEERS};"
 

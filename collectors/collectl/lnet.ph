@@ -40,6 +40,9 @@ my %METRICS = (
     'routes' => [qw(count down routing)],
     'self' => [qw(duration_ms late errors series spooled sent resent lost rss_bytes)],
 );
+# What a scan that broke off makes too low.
+my %NEEDS_WHOLE_SCAN = map { $_ => 1 } qw(peers.NET.count peers.NET.down peers.NET.oversubscribed peers.NET.oversubscribed_low peers.NET.in_use
+    peers.NET.in_use_max peers.NET.queue_bytes peers.NET.hist.tx_share.BUCKET routes.count routes.down);
 my $TOP_PEERS = 16;
 # --- end generated: metrics ---
 
@@ -170,7 +173,7 @@ sub slurp {
     return $text;
 }
 
-# Write one record: the read of the file that the Python agent calls `$name`. ARCHITECTURE.md says how it looks; one line, all bytes kept.
+# Write one record: the read of the file that the Python agent calls `$name`. README.md says how it looks; one line, all bytes kept.
 sub record_read {
     my ($key, $name, $read) = @_;
     my $text = $read->{text};
@@ -1050,7 +1053,7 @@ sub main::lnetAnalyze {
         }
         tell_damage($name, $same->{errors});
         my $is_partial = $read->{state} eq 'partial';
-        $values{$name} = [grep { !$is_partial || $_->[0] !~ /^routes[.](?:count|down)\z/ } @{$same->{values}}];
+        $values{$name} = [grep { !$is_partial || !$NEEDS_WHOLE_SCAN{$_->[0]} } @{$same->{values}}];
         rate_of_messages($read->{time}, $same->{fact}) if $name eq 'stats';
         $facts{$name} = $same->{fact};
     }
@@ -1080,7 +1083,7 @@ sub peers_values {
         my $base = 'peers.' . net_node($net);
         my @known = grep { defined $total{$_} } @{$METRICS{'peers.NET'}};
         if ($read->{state} eq 'partial') {    # rows are missing: numbers and sums would be too low, the worst values are at least that bad
-            push @values, map { ["$base.$_", $total{$_}] } grep { /_(?:worst|low)\z|^queue_bytes_max\z/ && !/^over/ } @known;
+            push @values, map { ["$base.$_", $total{$_}] } grep { !$NEEDS_WHOLE_SCAN{"peers.NET.$_"} } @known;
             next;
         }
         push @values, map { ["$base.$_", $total{$_}] } @known;

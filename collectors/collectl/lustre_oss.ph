@@ -166,7 +166,7 @@ sub slurp {
     return $text;
 }
 
-# Write one record: the read of the file that the Python agent calls `$name`. ARCHITECTURE.md says how it looks; one line, all bytes kept.
+# Write one record: the read of the file that the Python agent calls `$name`. README.md says how it looks; one line, all bytes kept.
 sub record_read {
     my ($key, $name, $read) = @_;
     my $text = $read->{text};

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from lnetstat.model import State
 from lnetstat.reduce import Reducer
 from lnetstat.reduce.peers import totals, worst
 from lnetstat.sources.live import LiveSource
@@ -143,6 +144,26 @@ def test_parts_cut_anywhere_and_broken_scans_lose_nothing(lnet: Lnet, seed: int)
             numbers = row.tx_credits_max, row.rtr_credits, row.rtr_credits_min, row.tx_credits, row.tx_credits_min, row.queue_bytes
             lines.append(f"{each.nid} {' '.join(map(str, numbers))}")
         assert found == lines
+
+
+def test_a_scan_that_broke_off_sends_what_the_agent_sends(lnet: Lnet) -> None:
+    rng = random.Random(7)
+    rows = [row_of(rng, peer(number)) for number in range(40)]
+    lnet.put(TEN_HEADER + "".join("%-24s %4d %5s %5d %5d %5d %5d %5d %5d %d\n" % row for row in rows))
+    (lnet.tree / "routes").write_text(
+        "Routing enabled\nnet      hops priority   state router\ntcp1       -1        0    down 10.0.0.1@tcp\n"
+    )
+    found = dict(line.rsplit(" ", 1) for line in lnet.ask("partial") if not line.startswith("self."))
+    source, reducer = LiveSource(str(lnet.tree), host="h", names=("peers", "routes")), Reducer("h", series_max=10**6)
+    try:
+        for snapshot in source.tick():
+            reducer.add(snapshot._replace(state=State.PARTIAL))
+    finally:
+        source.close()
+    wanted = {point.path.removeprefix("lnet.h."): point.value for point in reducer.points()}
+    assert {path: float(value) for path, value in found.items()} == wanted
+    assert "peers.tcp.tx_credits_worst" in wanted
+    assert "peers.tcp.count" not in wanted
 
 
 LAYOUTS: list[Callable[[Row], str]] = [
