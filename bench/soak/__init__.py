@@ -1,0 +1,1 @@
+"""Faults against real processes, for as long as one likes: `python -m bench.soak`."""
