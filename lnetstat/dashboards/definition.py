@@ -1,0 +1,75 @@
+"""What a dashboard is, said once: Grafana's JSON, graphite-web's dashboards, the stack's own page and docs/dashboards.md are made from it.
+
+In an expression the words `$host` and `$net` stand for the variables: a name, or a glob such as `*`. NIDs are one path node
+(10_0_0_1_at_tcp1), so `nis.*_at_$net.` are the NIs of a net.
+"""
+
+from typing import Literal, NamedTuple
+
+Level = Literal["warning", "critical"]
+Kind = Literal["lines", "stacked", "steps", "bars"]
+
+
+class Target(NamedTuple):
+    """One Graphite expression. `legend`: the name of its one series; empty where the expression names its series itself (aliasByNode).
+
+    `right`: in the unit of its own axis on the right side, because its size is another (pings beside bulk requests).
+    """
+
+    expression: str
+    legend: str = ""
+    right: bool = False
+
+
+class Threshold(NamedTuple):
+    """A line that should not be crossed, in the panel's unit. `below`: what is under it is bad; otherwise what reaches it."""
+
+    value: float
+    level: Level
+    words: str
+    below: bool = False
+
+
+class Panel(NamedTuple):
+    """One graph. `unit` in words ("credits", "bytes/s", ""); `zero`: the axis begins at 0; `events`: incidents are marked in it."""
+
+    slug: str
+    title: str
+    unit: str
+    description: str
+    targets: tuple[Target, ...]
+    thresholds: tuple[Threshold, ...] = ()
+    kind: Kind = "lines"
+    events: bool = True
+    zero: bool = False
+
+
+class Variable(NamedTuple):
+    """A choice of the viewer. `query`: a Graphite find expression, whose path node number `node` (from 0) is offered."""
+
+    name: Literal["host", "net"]
+    label: str
+    query: str
+    node: int
+
+
+class Dashboard(NamedTuple):
+    """A page of panels that shows the last `minutes`. `slug` is its name everywhere, for ever."""
+
+    slug: str
+    title: str
+    description: str
+    minutes: int
+    variables: tuple[Variable, ...]
+    panels: tuple[Panel, ...]
+
+
+HOST = Variable("host", "Host", "lnet.*", 1)
+NET = Variable("net", "LNet network", "lnet.$host.peers.*", 3)
+
+EVENT_TAG = "lnetstat"  # what `lnetstat watch --events` tags its findings with
+
+
+def substituted(expression: str, host: str = "*", net: str = "*") -> str:
+    """Return an expression with the variables filled in."""
+    return expression.replace("$host", host).replace("$net", net)
