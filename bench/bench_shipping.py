@@ -41,7 +41,7 @@ def sink_to(port):
     pacer = Pacer(Random(1), delay_s_min=0.05, delay_s_max=0.05, tries_a_minute_max=10_000)
     return CarbonSink("127.0.0.1", port, spool=Spool(folder, max_bytes=1 << 30, max_age_s=0), pacer=pacer)
 if what == "file":
-    from lnetstat.sinks.carbon import plaintext_line
+    from lnetstat.sinks.lines import plaintext_line
     began_s = time.process_time()
     with open(folder + "/lines", "w") as file:
         for number in range(ticks):

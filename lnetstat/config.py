@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from lnetstat.errors import LnetstatError, SinkError, shown
-from lnetstat.sinks.carbon import parse_address
+from lnetstat.sinks import address
 
 INTERVAL_S_MIN = 0.05
 INTERVAL_S_MAX = 3600.0
@@ -111,13 +111,14 @@ def parse_name(value: Any) -> str:
 
 
 def parse_addresses(value: Any) -> tuple[str, ...]:
-    """Return HOST:PORTs of a list, or of a single text."""
-    addresses = [value] if isinstance(value, str) else value
-    if not isinstance(addresses, (list, tuple)) or not all(isinstance(address, str) for address in addresses):
+    """Return HOST:PORTs of a list, or of a single text; each may be several with commas between, of which one is used."""
+    destinations = [value] if isinstance(value, str) else value
+    if not isinstance(destinations, (list, tuple)) or not all(isinstance(destination, str) for destination in destinations):
         raise ValueError('expected a list of HOST:PORT, such as ["graphite:2003"]')
-    for address in addresses:
-        parse_listener(address)
-    return tuple(addresses)
+    try:
+        return tuple(",".join(address.name(each) for each in address.parse_addresses(destination)) for destination in destinations)
+    except SinkError as error:
+        raise ValueError(str(error)) from error
 
 
 def parse_listener(value: Any) -> str:
@@ -125,7 +126,7 @@ def parse_listener(value: Any) -> str:
     if not isinstance(value, str):
         raise ValueError("expected HOST:PORT as a text")
     try:
-        parse_address(value)
+        address.parse_address(value)
     except SinkError as error:
         raise ValueError(str(error)) from error
     return value

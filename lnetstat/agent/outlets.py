@@ -10,7 +10,8 @@ from typing import NamedTuple
 from lnetstat.agent.settings import AgentSettings
 from lnetstat.errors import LnetstatError, SinkError
 from lnetstat.model import Point, Sink
-from lnetstat.sinks.carbon import CarbonSink, parse_address
+from lnetstat.sinks.address import Address, parse_address, parse_addresses
+from lnetstat.sinks.carbon import CarbonSink
 from lnetstat.sinks.spool import Spool
 from lnetstat.sinks.stdout import StdoutSink
 
@@ -40,6 +41,7 @@ class Outlets:
 
     def prepare(self, settings: AgentSettings) -> dict[Key, Sink]:
         """Make the sinks that are new. Raises SinkError where one cannot be made, and then none is."""
+        self._check_destinations(settings)
         made: dict[Key, Sink] = {}
         try:
             for key in _keys(settings):
@@ -91,6 +93,14 @@ class Outlets:
         for thread in self._closing:
             thread.join(max(0.0, end_s - time.monotonic()))
 
+    def _check_destinations(self, settings: AgentSettings) -> None:
+        """Raise SinkError where two destinations would share a spool: it goes by the first address."""
+        by_first: dict[Address, str] = {}
+        for text in (*(where for kind, where in self._sinks if kind == "carbon"), *settings.carbon):
+            before = by_first.setdefault(parse_addresses(text)[0], text)
+            if before != text:
+                raise SinkError(f"carbon {text}: the same destination as {before}: name each once (other stand-ins for it take a restart)")
+
     def _close_beside(self, sinks: Sequence[Sink], timeout_s: float) -> None:
         for sink in sinks:
             what = (lambda sink=sink: sink.close(timeout_s)) if isinstance(sink, CarbonSink) else sink.close
@@ -112,13 +122,13 @@ class Outlets:
             return TextfileSink(where, prefix=settings.prefix, report=self._report)
         return PrometheusSink(*parse_address(where), prefix=settings.prefix)
 
-    def _make_carbon(self, address: str, settings: AgentSettings) -> CarbonSink:
-        host, port = parse_address(address)
+    def _make_carbon(self, addresses: str, settings: AgentSettings) -> CarbonSink:
+        (host, port), *stand_ins = parse_addresses(addresses)
         if not settings.spool:
-            return CarbonSink(host, port, report=self._report)
-        folder = os.path.join(settings.spool, f"{host}:{port}")
+            return CarbonSink(host, port, stand_ins=stand_ins, report=self._report)
+        folder = os.path.join(settings.spool, f"{host}:{port}")  # stand-ins may change: what is spooled is for all of them
         spool = Spool(folder, max_bytes=settings.spool_max_bytes, max_age_s=settings.spool_max_age_s)
-        sink = CarbonSink(host, port, spool=spool, report=self._report)
+        sink = CarbonSink(host, port, stand_ins=stand_ins, spool=spool, report=self._report)
         self._spools[sink] = spool
         return sink
 

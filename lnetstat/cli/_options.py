@@ -96,7 +96,12 @@ def node_options(function: Callable[..., Any]) -> Callable[..., Any]:
             click.option("-i", "--interval", "interval_s", type=Interval(), default="1s", show_default=True, help="Time between samples."),
             click.option("-n", "--samples", type=click.IntRange(min=1), help="End after so many samples."),
             click.option("--reset-low-water", is_flag=True, help="Write to peers and nis after each read: `min` becomes the interval's."),
-            click.option("--carbon", multiple=True, metavar="HOST:PORT", help="Ship points to this Carbon (may be repeated)."),
+            click.option(
+                "--carbon",
+                multiple=True,
+                metavar="HOST:PORT[,…]",
+                help="Ship points to this Carbon (may be repeated); those after commas stand in while it is away.",
+            ),
             click.option("--prefix", type=MetricPrefix(), default="lnet", show_default=True, help="First node of every metric path."),
             click.option("--series-max", type=click.IntRange(min=200), default=500, show_default=True, help="Most series to ship."),
         )
@@ -108,13 +113,13 @@ def node_options(function: Callable[..., Any]) -> Callable[..., Any]:
 def checked_node(options: dict[str, Any]) -> dict[str, Any]:
     """Return node options as AgentSettings' fields; click errors where they contradict one another."""
     from lnetstat.errors import SinkError
-    from lnetstat.sinks.carbon import parse_address
+    from lnetstat.sinks.address import parse_addresses
 
     if options["reset_low_water"] and options["root"] != "/":
         raise click.UsageError("--reset-low-water writes to this node's files: it cannot be used together with --root")
     for address in options["carbon"]:
         try:
-            parse_address(address)
+            parse_addresses(address)
         except SinkError as error:
             raise click.BadParameter(str(error), param_hint="--carbon") from error
     options["samples"] = options["samples"] or 0

@@ -12,7 +12,8 @@ from lnetstat.errors import SinkError, SourceError
 from lnetstat.model import Point, Snapshot
 from lnetstat.recording import Recording
 from lnetstat.reduce import Reducer
-from lnetstat.sinks.carbon import CarbonSink, parse_address
+from lnetstat.sinks.address import parse_addresses
+from lnetstat.sinks.carbon import CarbonSink
 from lnetstat.sources import open_recorded
 from lnetstat.sources.collectl import Recorded
 from lnetstat.sources.replay import NS, ReplaySource, write_tree
@@ -148,13 +149,13 @@ class _Shipping:
     def __init__(self, address: str, prefix: str, *, alone: bool) -> None:
         """`alone`: nothing else takes the recording, so that the replay ends where Carbon does not answer."""
         try:
-            host, port = parse_address(address)
+            (host, port), *stand_ins = parse_addresses(address)
         except SinkError as error:
             raise click.BadParameter(str(error), param_hint="--carbon") from error
         self._prefix = prefix
         self._reducers: dict[str, Reducer] = {}
         self._seconds: dict[str, int] = {}
-        self._sink = CarbonSink(host, port, report=lambda line: click.echo(f"lnetstat: {line}", err=True))
+        self._sink = CarbonSink(host, port, stand_ins=stand_ins, report=lambda line: click.echo(f"lnetstat: {line}", err=True))
         self._alone = alone
         self._given_up = False
 

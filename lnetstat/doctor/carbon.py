@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 from lnetstat.doctor.checks import Check, Level, counted
 from lnetstat.errors import SinkError
-from lnetstat.sinks.carbon import parse_address
+from lnetstat.sinks import address as addresses
 
 CONNECT_S = 5.0
 CLOSED_AT_ONCE_S = 0.5
@@ -22,16 +22,21 @@ CACHE_SECONDS_MIN = 60.0  # seconds of all points that the cache should hold whi
 Connect = Callable[[tuple[str, int], float], socket.socket]
 
 
-def carbon_checks(address: str, nodes: int, *, connect: Connect = socket.create_connection) -> Iterator[Check]:
-    """Yield whether somebody takes points there, and how many may come at once."""
-    name = f"carbon {address}"
+def carbon_checks(text: str, nodes: int, *, connect: Connect = socket.create_connection) -> Iterator[Check]:
+    """Yield whether somebody takes points at HOST:PORT and at its stand-ins after commas, and how many may come at once."""
     try:
-        host, port = parse_address(address)
+        destinations = addresses.parse_addresses(text)
     except SinkError as error:
-        yield Check(Level.CRITICAL, name, str(error))
+        yield Check(Level.CRITICAL, f"carbon {text}", str(error))
         return
+    for destination in destinations:
+        yield from _destination_checks(destination, nodes, connect)
+
+
+def _destination_checks(destination: addresses.Address, nodes: int, connect: Connect) -> Iterator[Check]:
+    name, port = f"carbon {addresses.name(destination)}", destination[1]
     try:
-        with connect((host, port), CONNECT_S) as kept:
+        with connect(destination, CONNECT_S) as kept:
             peer = kept.getpeername()[0]
             closed = _closes_at_once(kept)
     except (OSError, UnicodeError) as error:

@@ -3,43 +3,66 @@
 import socket
 import time
 from collections import deque
+from collections.abc import Callable, Sequence
 from random import Random
+
+from lnetstat.sinks.address import Address
 
 SEND_BUFFER_BYTES = 65_536  # small: what the kernel holds is lost when the peer dies, and a hung peer shows sooner
 KEEPALIVE_IDLE_S = 10
 KEEPALIVE_INTERVAL_S = 5
 KEEPALIVE_PROBES = 3
+AVOID_S = 60.0
 
 
 class Connection:
-    """A kept plaintext connection. Every method but `is_open` raises OSError when the peer is not there."""
+    """A kept plaintext connection to the first of `addresses` that takes one. Every method raises OSError when no peer is there.
 
-    def __init__(self, host: str, port: int, write_timeout_s: float) -> None:
-        self._address = (host, port)
+    An address to which a connection was lost comes last for a minute: a peer that accepts and then hangs must not keep the others out.
+    """
+
+    def __init__(self, addresses: Sequence[Address], write_timeout_s: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._addresses = addresses
         self._write_timeout_s = write_timeout_s
+        self._clock = clock
         self._socket: socket.socket | None = None
+        self._aborted = False
+        self._lost_s: dict[Address, float] = {}
+        self.address = addresses[0]
 
     @property
     def is_open(self) -> bool:
         return self._socket is not None
 
+    @property
+    def is_stand_in(self) -> bool:
+        """Tell whether it goes to another address than the first."""
+        return self.address != self._addresses[0]
+
     def open(self, timeout_s: float) -> None:
-        """Connect (IPv4 or IPv6, whichever the name has)."""
-        connected = socket.create_connection(self._address, timeout=timeout_s)
-        try:
-            for level, option, value in (
-                (socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES),
-                (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
-                (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, KEEPALIVE_IDLE_S),
-                (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, KEEPALIVE_INTERVAL_S),
-                (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, KEEPALIVE_PROBES),
-                (socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(self._write_timeout_s * 1000)),
-            ):
-                connected.setsockopt(level, option, value)
-        except OSError:
-            connected.close()
-            raise
-        self._socket = connected
+        """Connect (IPv4 or IPv6, whichever the name has); each address is given `timeout_s`. Raises the error of the first one tried."""
+        errors: list[OSError] = []
+        for address in self._in_turn():
+            try:
+                self._socket = _connected(address, timeout_s, self._write_timeout_s)
+                self.address = address
+                return
+            except OSError as error:
+                errors.append(error)
+        raise errors[0]
+
+    def lost(self) -> None:
+        """Close a connection that did not end well."""
+        self._lost_s[self.address] = self._clock()
+        self.close()
+
+    def _in_turn(self) -> list[Address]:
+        now_s = self._clock()
+
+        def is_avoided(address: Address) -> bool:
+            return address in self._lost_s and now_s - self._lost_s[address] < AVOID_S
+
+        return sorted(self._addresses, key=is_avoided)
 
     def check_still_open(self) -> None:
         """Look for the peer's end of the connection: a write after it would succeed once and be lost."""
@@ -71,12 +94,19 @@ class Connection:
         deadline_s = time.monotonic() + timeout_s
         while (left_s := deadline_s - time.monotonic()) > 0:
             connected.settimeout(left_s)
-            if not connected.recv(4096):
+            try:
+                ended = not connected.recv(4096)
+            except TimeoutError:
+                break
+            if ended and not self._aborted:
                 return
+            if ended:
+                break
         raise TimeoutError("the peer did not confirm that it read everything")
 
     def abort(self) -> None:
         """Wake a thread that hangs in write or finish. May be called from any thread."""
+        self._aborted = True
         hanging = self._socket
         if hanging is not None:
             try:
@@ -93,6 +123,24 @@ class Connection:
         if self._socket is None:
             raise ConnectionError("not connected")
         return self._socket
+
+
+def _connected(address: Address, timeout_s: float, write_timeout_s: float) -> socket.socket:
+    connected = socket.create_connection(address, timeout=timeout_s)
+    try:
+        for level, option, value in (
+            (socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES),
+            (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+            (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, KEEPALIVE_IDLE_S),
+            (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, KEEPALIVE_INTERVAL_S),
+            (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, KEEPALIVE_PROBES),
+            (socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(write_timeout_s * 1000)),
+        ):
+            connected.setsockopt(level, option, value)
+    except OSError:
+        connected.close()
+        raise
+    return connected
 
 
 class Pacer:

@@ -7,70 +7,33 @@ What TCP and Carbon lose without a word shapes this module:
   during the last `resend_s` seconds is written again on the next connection. One metric, one second, one value: writing it twice
   changes nothing.
 - With a `spool` only the way into it is in memory: a thread of its own stores what is offered, with one fsync for all that came
-  meanwhile, and the sender reads it from there. It is delivered when the connection has lived on for `resend_s` after it was written.
+  meanwhile, and the sender reads it from there. When it counts as delivered: _delivery.py.
   What the disk does not take goes through the queue in memory.
 - A byte that is not UTF-8 or a line over 16 KiB makes carbon close the connection, blanks shift its fields: such paths are refused.
 """
 
-import math
-import socket
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from random import Random
 from typing import NamedTuple
 
 from lnetstat.errors import SinkError
 from lnetstat.model import Point
+from lnetstat.sinks import address
 from lnetstat.sinks._connection import Connection, Pacer
+from lnetstat.sinks._delivery import Delivery
 from lnetstat.sinks._queue import PointQueue
 from lnetstat.sinks._storing import SpoolWriter
+from lnetstat.sinks.lines import acceptable, plaintext_line
 from lnetstat.sinks.spool import Spool
 
-PATH_BYTES_MAX = 16_000  # carbon closes the connection on a line over 16384 bytes
 CLOSING_TRIES_MAX = 2
 CLOSING_S = 5.0
 CLOSING_WITH_SPOOL_S = 1.0  # what is left is safe
 FINISHING_S = 0.2
 READ_AGAIN_S = 1.0
-
-
-def parse_address(text: str) -> tuple[str, int]:
-    """Return (host, port) of `HOST:PORT` or `[IPV6]:PORT`. Raises SinkError that says what is wrong with it."""
-    host, colon, port = text.strip().rpartition(":")
-    if not colon or not host or not (port.isascii() and port.isdigit()) or not 1 <= int(port) <= 65_535:
-        raise SinkError(f"address '{text}': expected HOST:PORT with a port from 1 to 65535, for example localhost:2003 or [fd00::1]:2003")
-    if not host.isascii() or not host.isprintable() or " " in host or "/" in host:
-        raise SinkError(f"address '{text}': '{host}' is not a host name (no http:// here: Carbon speaks plain TCP)")
-    if host.startswith("[") and host.endswith("]"):
-        host = host[1:-1]
-        if not _is_ipv6(host):
-            raise SinkError(f"address '{text}': '{host}' is not an IPv6 address")
-    elif ":" in host:
-        raise SinkError(f"address '{text}': an IPv6 address needs brackets before the port: [fd00::1]:2003")
-    return host, int(port)
-
-
-def _is_ipv6(text: str) -> bool:
-    try:
-        socket.inet_pton(socket.AF_INET6, text.partition("%")[0])
-    except OSError:
-        return False
-    return True
-
-
-def plaintext_line(point: Point) -> str:
-    """Return `path value time` without a line end, the value with all its digits."""
-    value = float(point.value)
-    number = str(int(value)) if value.is_integer() and abs(value) < 1e16 else repr(value)
-    return f"{point.path} {number} {point.time_s}"
-
-
-def acceptable(point: Point) -> bool:
-    """Tell whether Carbon would keep the point: a finite value and a path of printable ASCII without blanks."""
-    path = point.path
-    return math.isfinite(point.value) and path.isascii() and path.isprintable() and " " not in path and 0 < len(path) <= PATH_BYTES_MAX
+STAND_IN_S = 300.0  # after so long the first address is tried again
 
 
 class Counts(NamedTuple):
@@ -94,8 +57,9 @@ class CarbonSink:
     `dropped` because the queue was full or the sink closed, `refused` because not finite or with a path Carbon would not keep,
     `connected`, `last_error` (empty when all is well); `counts`: the numbers among them at one moment.
 
-    `report` gets one line at each change of state (connected, lost, dropping). `clock` gives monotonic seconds; `random` spreads
-    the reconnects of many nodes; `pacer` replaces the pace of reconnects as a whole.
+    `stand_ins` are used, in order, while the address itself is away. `report` gets one line at each change of state (connected, lost,
+    dropping).
+    `clock` gives monotonic seconds; `random` spreads the reconnects of many nodes; `pacer` replaces the pace of reconnects as a whole.
     """
 
     def __init__(
@@ -103,6 +67,7 @@ class CarbonSink:
         host: str,
         port: int,
         *,
+        stand_ins: Sequence[address.Address] = (),
         queue_points_max: int = 50_000,
         connect_timeout_s: float = 5.0,
         write_timeout_s: float = 10.0,
@@ -113,22 +78,25 @@ class CarbonSink:
         spool: Spool | None = None,
         report: Callable[[str], None] = lambda line: None,
     ) -> None:
-        self.name = f"carbon [{host}]:{port}" if ":" in host else f"carbon {host}:{port}"
+        addresses = ((host, port), *stand_ins)
+        self.name = "carbon " + ",".join(address.name(each) for each in addresses)
         if queue_points_max < 1:
             raise SinkError(f"{self.name}: the queue must hold at least one point, not {queue_points_max}")
         self.refused = 0
         self.last_error = ""
         self._connect_timeout_s = connect_timeout_s
         self._clock = clock
-        self._pacer = pacer or Pacer(random or Random())  # noqa: S311  jitter, not a secret
+        random = random or Random()  # noqa: S311  jitter, not a secret
+        self._pacer = pacer or Pacer(random)
         self._report = report
         self._told = ""
         self._told_dropping = False
-        self._connection = Connection(host, port, write_timeout_s)
+        self._connection = Connection(addresses, write_timeout_s, clock)
+        self._connected_s = 0.0
         self._queue = PointQueue(queue_points_max, resend_s)
         self._spool = spool
         self._resend_s = resend_s
-        self._unconfirmed: deque[tuple[int, float]] = deque()  # batches of the spool, and when they were written
+        self._delivery = Delivery(spool, resend_s, random) if spool is not None else None
         self._sending = False  # a batch of the spool is being written
         self._changed = threading.Condition()  # guards the queue, the writer, refused and the two below
         self._close_by_s: float | None = None
@@ -276,42 +244,70 @@ class CarbonSink:
             self._failed(f"cannot connect: {_reason(error)}")
             return False
         self._pacer.succeeded()
+        self._connected_s = self._clock()
         self.last_error = ""
         counts = self.counts
-        self._tell("connected", f"connected; points waiting: {counts.queued}, dropped so far: {counts.dropped}")
+        where = f" to {address.name(self._connection.address)}, which stands in" if self._connection.is_stand_in else ""
+        self._tell(f"connected{where}", f"connected{where}; points waiting: {counts.queued}, dropped so far: {counts.dropped}")
         self._told_dropping = False
         return True
 
     def _wait_for_work(self) -> bool:
-        """Wait for something to send; meanwhile count as delivered what was written long enough ago."""
+        """Wait for something to send; meanwhile see what has been delivered. Return False where there is nothing to send it on."""
         while True:
             with self._changed:
-                due_s = self._unconfirmed[0][1] + self._resend_s - self._clock() if self._unconfirmed else None
-                self._changed.wait_for(lambda: self._has_work or self._close_by_s is not None, due_s)
+                self._changed.wait_for(lambda: self._has_work or self._close_by_s is not None, self._due_s)
                 if self._has_work or self._close_by_s is not None:
                     return self._has_work
             try:
                 self._connection.check_still_open()
+                if self._delivery is not None:
+                    self._delivery.confirm(self._clock())
+                if self._renewal_is_due:
+                    self._renew()
             except OSError as error:
                 self._lost(error)
                 return False
-            self._confirm()
+
+    @property
+    def _due_s(self) -> float | None:
+        """In how many seconds something is to be done without a new point."""
+        now_s = self._clock()
+        due_s = [self._delivery.due_s(now_s) if self._delivery is not None else None]
+        due_s += [self._connected_s + STAND_IN_S - now_s] if self._connection.is_stand_in else []
+        return min((due for due in due_s if due is not None), default=None)
+
+    @property
+    def _renewal_is_due(self) -> bool:
+        now_s = self._clock()
+        if self._connection.is_stand_in and self._connected_s + STAND_IN_S <= now_s:
+            return True
+        return self._delivery is not None and self._delivery.wants_proof(now_s)
+
+    def _renew(self) -> None:
+        """Have Carbon read everything and close its end, then connect again. Raises OSError where it does not, or is gone."""
+        before = self._connection.address
+        self._connection.finish(max(self._resend_s, FINISHING_S))
+        self._connection.close()
+        if self._delivery is not None:
+            self._delivery.proved(self._clock())
+        self._connection.open(self._connect_timeout_s)
+        self._pacer.tried(self._clock())
+        self._pacer.succeeded()
+        self._connected_s = self._clock()
+        if self._connection.address != before:
+            self._send_again()  # whether the other one dies will not be seen any more
+            self._tell("connected", f"connected again to {address.name(self._connection.address)}")
 
     @property
     def _has_work(self) -> bool:
         return not self._queue.is_idle or (self._spool is not None and self._spool.unread_bytes > 0)
 
-    def _confirm(self) -> None:
-        """Count as delivered what was written before the resend window, all of it on this connection."""
-        before_s = self._clock() - self._resend_s
-        while self._spool is not None and self._unconfirmed and self._unconfirmed[0][1] <= before_s:
-            self._spool.acknowledged(self._unconfirmed.popleft()[0])
-
     def _write_batch(self) -> bool:
         with self._changed:
             batch = self._queue.next_batch()
         if batch is None:
-            return self._spool is None or self._write_spooled(self._spool)
+            return self._spool is None or self._delivery is None or self._write_spooled(self._spool, self._delivery)
         try:
             self._connection.check_still_open()
             self._connection.write(batch.payload)
@@ -324,7 +320,7 @@ class CarbonSink:
                 self._changed.notify_all()
         return True
 
-    def _write_spooled(self, spool: Spool) -> bool:
+    def _write_spooled(self, spool: Spool, delivery: Delivery) -> bool:
         self._sending = True
         try:
             batch = spool.next_batch()
@@ -342,9 +338,8 @@ class CarbonSink:
             self._lost(error)
             return False
         if batch is not None:
-            spool.written(batch.id)
-            self._unconfirmed.append((batch.id, self._clock()))
-        self._confirm()
+            delivery.written(batch.id, len(batch.payload), self._clock())
+        delivery.confirm(self._clock())
         with self._changed:
             self._sending = False
             if self._is_idle:
@@ -362,6 +357,8 @@ class CarbonSink:
                 return False
         try:
             self._connection.finish(max(0.05, self._time_left_s))
+            if self._delivery is not None:
+                self._delivery.proved(self._clock())
         except TimeoutError as error:
             if self._spool is None:  # else it is sent again from there
                 self._report(f"{self.name}: closed, but {error}")
@@ -376,14 +373,17 @@ class CarbonSink:
         return (self._close_by_s or 0.0) - self._clock()
 
     def _lost(self, error: OSError) -> None:
-        self._connection.close()
-        if self._spool is not None:
-            self._unconfirmed.clear()
-            self._spool.rewind()
+        self._connection.lost()
+        self._send_again()
+        self._failed(f"connection lost: {_reason(error)}")
+
+    def _send_again(self) -> None:
+        """Write everything of the resend window on the next connection."""
+        if self._delivery is not None:
+            self._delivery.lost()
             self._sending = False
         with self._changed:
             self._queue.lost(self._clock())
-        self._failed(f"connection lost: {_reason(error)}")
 
     def _failed(self, error: str) -> None:
         self.last_error = error

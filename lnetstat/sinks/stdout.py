@@ -5,7 +5,7 @@ from typing import TextIO
 
 from lnetstat.errors import SinkError
 from lnetstat.model import Point
-from lnetstat.sinks.carbon import acceptable, plaintext_line
+from lnetstat.sinks.lines import acceptable, plaintext_line
 
 
 class StdoutSink:

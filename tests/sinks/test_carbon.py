@@ -14,7 +14,9 @@ import pytest
 from lnetstat.errors import SinkError
 from lnetstat.model import Point
 from lnetstat.sinks._connection import Pacer
-from lnetstat.sinks.carbon import CarbonSink, parse_address
+from lnetstat.sinks._delivery import HELD_BYTES_MAX
+from lnetstat.sinks.address import parse_address, parse_addresses
+from lnetstat.sinks.carbon import CarbonSink
 
 SERIES = 20
 
@@ -366,3 +368,82 @@ def test_wrong_address(text, words):
 def test_a_queue_needs_room():
     with pytest.raises(SinkError, match="at least one point"):
         CarbonSink("127.0.0.1", 1, queue_points_max=0)
+
+
+# ---- one that stands in for another ----
+
+
+def test_a_stand_in_gets_the_points_while_the_first_is_away_and_what_the_first_may_have_lost(peer):
+    stand_in = Peer()
+    told = []
+    sink = CarbonSink("127.0.0.1", peer.port, stand_ins=[(stand_in.host, stand_in.port)], pacer=quick(), report=told.append)
+    with stand_in.listener:
+        with peer.accept() as connection:
+            sink.offer([Point("a.b", 1.0, 1)])
+            assert read_lines(connection, 1) == ["a.b 1 1\n"]
+            assert sink.flush(60)
+        peer.listener.close()
+        sink.offer([Point("a.b", 2.0, 2)])
+        with stand_in.accept() as connection:
+            assert read_lines(connection, 2) == ["a.b 1 1\n", "a.b 2 2\n"]
+            closing = threading.Thread(target=sink.close, args=(60,))
+            closing.start()
+            assert drain(connection) == []
+        closing.join()
+    assert (sink.sent, sink.resent, sink.dropped) == (2, 1, 0)
+    assert f"connected to 127.0.0.1:{stand_in.port}, which stands in" in told[-1]
+
+
+def test_a_first_that_accepts_and_hangs_does_not_keep_the_stand_in_out(peer):
+    stand_in = Peer()
+    sink = CarbonSink("127.0.0.1", peer.port, stand_ins=[(stand_in.host, stand_in.port)], pacer=quick(), write_timeout_s=0.1)
+    lines = [Point("lnet.r1." + "x" * 1000, float(n), n) for n in range(HELD_BYTES_MAX // 1000)]
+    with stand_in.listener, peer.accept():
+        sink.offer(lines)
+        with stand_in.accept() as connection:
+            closing = threading.Thread(target=sink.close, args=(60,))
+            closing.start()
+            assert len(drain(connection)) == len(lines)
+        closing.join()
+    assert (sink.sent, sink.dropped) == (len(lines), 0)
+
+
+def test_the_first_is_used_again_when_it_is_back(peer):
+    now = [0.0]
+    first = Peer()
+    first.listener.close()
+    told = []
+    addresses = {"stand_ins": [(peer.host, peer.port)], "clock": lambda: now[0]}
+    sink = CarbonSink("127.0.0.1", first.port, pacer=quick(), report=told.append, **addresses)
+    with peer.accept() as connection:
+        sink.offer([Point("a.b", 1.0, 1)])
+        assert read_lines(connection, 1) == ["a.b 1 1\n"]
+        with socket.create_server(("127.0.0.1", first.port)) as listener:
+            now[0] = 301.0
+            sink.offer([Point("a.b", 2.0, 2)])
+            assert drain(connection) == ["a.b 2 2"]
+            connection.close()
+            with listener.accept()[0] as again:
+                assert read_lines(again, 1) == ["a.b 2 2\n"]  # of the resend window: nobody would see the other one die now
+                closing = threading.Thread(target=sink.close, args=(60,))
+                closing.start()
+                assert drain(again) == []
+            closing.join()
+    assert (sink.sent, sink.resent, sink.dropped) == (2, 1, 0)
+    assert told[-1].endswith(f"connected again to 127.0.0.1:{first.port}")
+
+
+def test_a_hung_peer_at_the_end_is_told(peer):
+    told = []
+    sink = CarbonSink("127.0.0.1", peer.port, pacer=quick(), report=told.append)
+    with peer.accept():
+        sink.offer([Point("a.b", 1.0, 1)])
+        assert sink.flush(60)
+        sink.close(0.1)
+    assert told[-1].endswith("closed, but the peer did not confirm that it read everything")
+
+
+@pytest.mark.parametrize("text", ["a:2003,", "a:2003,b", "a:2003,a:2003"])
+def test_wrong_stand_ins(text):
+    with pytest.raises(SinkError):
+        parse_addresses(text)

@@ -9,10 +9,12 @@ import sys
 import threading
 import time
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from lnetstat.model import Point
+from lnetstat.sinks._delivery import HELD_BYTES_MAX
 from lnetstat.sinks.carbon import CarbonSink
 from lnetstat.sinks.spool import Spool
 from tests.sinks.test_carbon import SERIES, Peer, drain, missing, quick, read_lines, second_of_points, wait_until
@@ -178,23 +180,23 @@ def test_what_the_disk_does_not_take_goes_through_memory(peer, small_disk):
 # ---- peers that behave badly ----
 
 
-def test_delivered_is_what_the_connection_outlived(peer, tmp_path):
+def test_delivered_is_what_carbon_has_read_and_the_connection_outlived(peer, tmp_path):
     now = [0.0]
     spool = spool_at(tmp_path / "spool")
-    sink = CarbonSink("127.0.0.1", peer.port, pacer=quick(), spool=spool, clock=lambda: now[0])
+    sink = CarbonSink("127.0.0.1", peer.port, pacer=quick(), spool=spool, clock=lambda: now[0], random=Random(1))
     with peer.accept() as connection:
         sink.offer([Point("a.b", 1.0, 1)])
         assert read_lines(connection, 1) == ["a.b 1 1\n"]
         assert sink.flush(60)
-        now[0] = 59.0
+        now[0] = 450.0  # longer than proof may take: what we hold of it is in the kernel's hands only
         sink.offer([Point("a.b", 2.0, 2)])
-        assert read_lines(connection, 1) == ["a.b 2 2\n"]
-        assert sink.flush(60)
-        assert spool.counts.delivered == 0
-        now[0] = 61.0
+        assert drain(connection) == ["a.b 2 2"]  # we are told that nothing more comes, and close our end in return
+    with peer.accept() as connection:
+        wait_until(lambda: spool.counts.delivered == 1, "read for certain, and the window has passed")
         sink.offer([Point("a.b", 3.0, 3)])
         assert read_lines(connection, 1) == ["a.b 3 3\n"]
-        wait_until(lambda: spool.counts.delivered == 1, "the window has passed")
+        assert sink.flush(60)
+        assert spool.counts.delivered == 1
     sink.offer([Point("a.b", 4.0, 4)])
     with peer.accept() as connection:
         assert read_lines(connection, 3) == ["a.b 2 2\n", "a.b 3 3\n", "a.b 4 4\n"]
@@ -205,7 +207,28 @@ def test_delivered_is_what_the_connection_outlived(peer, tmp_path):
     assert (sink.sent, sink.resent, sink.dropped) == (4, 2, 0)
 
 
-def test_an_idle_connection_that_has_ended_confirms_nothing(peer, tmp_path):
+def test_more_than_a_kernel_holds_proves_what_was_written_before(peer, tmp_path):
+    now = [0.0]
+    spool = spool_at(tmp_path / "spool")
+    sink = CarbonSink("127.0.0.1", peer.port, pacer=quick(), spool=spool, clock=lambda: now[0])
+
+    def read():
+        with peer.accept() as connection:
+            drain(connection)
+
+    reader = threading.Thread(target=read, daemon=True)
+    reader.start()
+    sink.offer([Point("a.b", 1.0, 1)])
+    assert sink.flush(60)
+    now[0] = 61.0
+    sink.offer(Point("lnet.r1." + "x" * 1000, float(n), n) for n in range(HELD_BYTES_MAX // 1000))
+    assert sink.flush(60)
+    assert spool.counts.delivered == 1
+    sink.close(60)
+    reader.join()
+
+
+def test_a_peer_that_stops_reading_confirms_nothing(peer, tmp_path):
     now = [0.0]
     spool = spool_at(tmp_path / "spool")
     sink = CarbonSink("127.0.0.1", peer.port, pacer=quick(), spool=spool, resend_s=0.3, clock=lambda: now[0])
@@ -213,14 +236,34 @@ def test_an_idle_connection_that_has_ended_confirms_nothing(peer, tmp_path):
         sink.offer([Point("a.b", 1.0, 1)])
         assert sink.flush(60)
         assert connection.recv(3) == b"a.b"  # the rest is never read
-    now[0] = 1.0
-    with peer.accept() as connection:
-        assert read_lines(connection, 1) == ["a.b 1 1\n"]
-        assert sink.flush(60)
+        now[0] = 3.0
+        sink.offer([Point("a.b", 2.0, 2)])
+        wait_until(lambda: "did not confirm" in sink.last_error, "it does not close its end in time")
         assert spool.counts.delivered == 0
-        now[0] = 2.0
-        wait_until(lambda: spool.counts.delivered == 1, "nothing more is sent, and still it counts as delivered in time")
+    with peer.accept() as connection:
+        assert read_lines(connection, 2) == ["a.b 1 1\n", "a.b 2 2\n"]
     sink.close(0.1)
+
+
+def test_a_slow_stream_to_a_carbon_that_hangs_and_dies_loses_nothing(carbon, tmp_path):
+    """The kernel of a hung Carbon takes all that a slow stream has: nothing blocks, nothing fails."""
+    carbon.start()
+    spool = spool_at(tmp_path / "spool")
+    sink = CarbonSink("127.0.0.1", carbon.port, pacer=quick(), spool=spool, resend_s=0.2)
+    begin_s = int(time.time()) - 600
+    seconds = range(begin_s, begin_s + 60)
+    os.kill(carbon.process.pid, signal.SIGSTOP)
+    for second in seconds:
+        sink.offer(second_of_points(second))
+        assert sink.flush(60)
+    wait_until(lambda: "did not confirm" in sink.last_error, "that it does not read is noticed")
+    carbon.kill()
+    carbon.start()
+    assert sink.flush(60)
+    sink.close(60)
+    carbon.stop()
+    assert missing(carbon, seconds) == []
+    assert (sink.sent, sink.dropped) == (60 * SERIES, 0)
 
 
 def test_a_peer_that_never_reads_costs_the_disk_and_no_memory(peer, tmp_path):
