@@ -3,7 +3,8 @@
 Reads wait in a queue and one thread, a *lane*, does them one after the other: reads side by side would only fight for the interpreter.
 When the queue has not moved for `patience_s`, the number of lanes is doubled, so that every read that can be answered is answered soon.
 A read that is not back by its deadline is given up: its thread stays with it, its key stays busy until it returns, and what it then brings
-is thrown away. All threads are daemons: a read that never returns does not keep the process from ending.
+is thrown away. Where every lane that may be is stuck so, what still waits is given up too, without having begun. All threads are daemons: a
+read that never returns does not keep the process from ending.
 """
 
 import math
@@ -17,6 +18,7 @@ Result = TypeVar("Result")
 
 PATIENCE_S = 0.05
 IDLE_LANES_KEPT = 2
+LANES_MAX = 32
 
 
 class Job(NamedTuple, Generic[Result]):
@@ -27,10 +29,11 @@ class Job(NamedTuple, Generic[Result]):
 
 
 class Lanes(Generic[Result]):
-    """A queue of jobs and the threads that do them."""
+    """A queue of jobs and the threads that do them, at most `lanes_max`: each that hangs keeps its thread and its open file."""
 
-    def __init__(self, *, patience_s: float = PATIENCE_S) -> None:
+    def __init__(self, *, patience_s: float = PATIENCE_S, lanes_max: int = LANES_MAX) -> None:
         self._patience_s = patience_s
+        self._lanes_max = lanes_max
         lock = threading.Lock()
         self._work = threading.Condition(lock)  # lanes wait here for jobs
         self._news = threading.Condition(lock)  # wait() waits here for the end of the last job
@@ -66,7 +69,7 @@ class Lanes(Generic[Result]):
     def wait(self, keys: Collection[str], deadline_s: float, at_most_s: float = math.inf) -> list[str]:
         """Wait until each key is done or has run for `deadline_s`, or until `at_most_s` have passed.
 
-        Returns the keys whose jobs have run too long; what they bring later is thrown away.
+        Returns the keys whose jobs have run too long, and those for which no lane is left; what they bring later is thrown away.
         """
         with self._news:
             end_s = time.monotonic() + at_most_s
@@ -75,6 +78,8 @@ class Lanes(Generic[Result]):
                 now_s = time.monotonic()
                 self._given_up.update(key for key in keys if now_s - self._begun_s.get(key, now_s) >= deadline_s)
                 late.update(self._given_up.intersection(keys))
+                if self._queue and len(self._given_up) >= self.threads and not self._add_lanes(1):
+                    late.update(self._withdraw().intersection(keys))
                 begun = [self._begun_s[key] for key in keys if key in self._begun_s and key not in self._given_up]
                 if now_s >= end_s or not (begun or any(key in self._waiting for key in keys)):
                     return sorted(late)
@@ -96,14 +101,23 @@ class Lanes(Generic[Result]):
             self._closed = True
             self._work.notify_all()
 
-    def _add_lanes(self, count: int) -> None:
-        for _ in range(count):
+    def _add_lanes(self, count: int) -> bool:
+        """Start so many lanes, or as many as may be; tell whether any."""
+        before = self.threads
+        for _ in range(min(count, self._lanes_max - before)):
             try:
                 threading.Thread(target=self._lane, name="lnetstat-read", daemon=True).start()
             except RuntimeError:  # the system allows no more threads: the lanes there are have to do
-                return
+                break
             self.threads += 1
             self._idle += 1
+        return self.threads > before
+
+    def _withdraw(self) -> set[str]:
+        """Take back all jobs that wait, and return their keys."""
+        withdrawn, self._waiting = self._waiting, set()
+        self._queue.clear()
+        return withdrawn
 
     def _lane(self) -> None:
         while True:
