@@ -41,9 +41,14 @@ def worst(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return raw_files(tmp_path_factory.mktemp("worst"), top=3, rows=60)
 
 
+ANALYSES: dict[tuple[Path, ...], dict] = {}  # of paths that do not change, each made once
+
+
 def analysis_of(capsys: pytest.CaptureFixture[str], *paths: Path) -> dict:
-    assert run(["analyze", "--json", *map(str, paths)]) == 0
-    return json.loads(capsys.readouterr().out)
+    if paths not in ANALYSES:
+        assert run(["analyze", "--json", *map(str, paths)]) == 0
+        ANALYSES[paths] = json.loads(capsys.readouterr().out)
+    return ANALYSES[paths]
 
 
 def key_of(finding: dict) -> tuple[str, str, str]:
