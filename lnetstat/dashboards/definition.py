@@ -1,4 +1,4 @@
-"""What a dashboard is, said once: Grafana's JSON, graphite-web's dashboards, the stack's own page and docs/dashboards.md are made from it.
+"""What a dashboard is, said once: Grafana's JSON, graphite-web's dashboards, the stack's own page and docs/dashboards.md are made of it.
 
 In an expression the words `$host` and `$net` stand for the variables: a name, or a glob such as `*`. NIDs are one path node
 (10_0_0_1_at_tcp1), so `nis.*_at_$net.` are the NIs of a net.
