@@ -5,6 +5,7 @@ that a router carries the standard library only.
 """
 
 import contextlib
+import errno
 import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -23,12 +24,15 @@ from lnetstat.reduce import Reducer
 from lnetstat.sources.live import LiveSource
 from lnetstat.sources.node import LNET_TABLES
 from lnetstat.sources.reading import Clocks
+from lnetstat.words import printable
 
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 FAR_BACK_NS = 60 * NS
 CLOSE_S = 5.0  # for the destinations to take the rest when the agent ends by itself
 STOP_CLOSE_S = 0.6  # and when it was told to stop: two seconds for everything, the reads under way included
 LNET = frozenset(LNET_TABLES)
+READS_SHARE = 0.75  # of the interval: what a tick waits for reads at most, so that one that hangs makes no other tick late
+WHOLE_AGAIN_S = 60  # a table on the verge changes in one scan and not in the next: no lines for each
 
 
 class GivenUp(Exception):  # noqa: N818 - no error: the time for a read under way is over
@@ -45,12 +49,16 @@ class Agent:
         *,
         service: Service | None = None,
         clocks: Clocks = Clocks(),  # noqa: B008 - immutable
+        waiter: Waiter | None = None,
     ) -> None:
+        def say(line: str) -> None:
+            report(printable(line))  # names of files come from whoever made them
+
         self._settings = settings
-        self._report = report
+        self._report = say
         self._service = service or Service({})
         self._clocks = clocks
-        self._waiter = Waiter()
+        self._waiter = waiter or Waiter()
         self._source = LiveSource(
             settings.root,
             deadline_s=settings.deadline_s,
@@ -59,13 +67,14 @@ class Agent:
             clocks=clocks,
         )
         self._recording = self._new_recording(settings)
-        self._outlets = Outlets(settings, report)
+        self._outlets = Outlets(settings, say)
         self._reducer = self._new_reducer(settings)
         self._next_reducer: Reducer | None = None
         self._roles = Roles()
         self._standing = status.Standing(clocks.time_ns() // NS)
         self._told: dict[str, str] = {}
         self._seen: set[str] = set()
+        self._partial_s: dict[str, int] = {}
         self._second = 0
         self._stopping = self._reloading = False
         self._late_before = 0  # of the intervals before a reload
@@ -222,7 +231,7 @@ class Agent:
         """Read what is due. Told to stop while a read hangs: go with what has been read by then."""
         self.reading = True
         try:
-            return self._source.tick(self._settings.interval_s)
+            return self._source.tick(READS_SHARE * self._settings.interval_s)
         except GivenUp:
             self.reading = False
             return self._source.tick(0.0)
@@ -260,23 +269,46 @@ class Agent:
         """Say once per file and cause why it cannot be read, and once that it can be again."""
         self._standing.read(snapshots)
         for snapshot in snapshots:
-            why = ""
-            if snapshot.state in (State.FORBIDDEN, State.FAILED):
-                why = f"{snapshot.name}: {snapshot.state.value}: {os.strerror(snapshot.errno)}"
-                why += " (run as root, or have debugfs readable)" if snapshot.state is State.FORBIDDEN else ""
-            elif snapshot.state is State.ABSENT and snapshot.name in self._seen:
-                why = f"{snapshot.name}: gone"
-            elif snapshot.state is State.OK:
+            if snapshot.state is State.OK:
                 self._seen.add(snapshot.name)
-            self._tell(snapshot.name, why, f"{snapshot.name}: readable again")
-        nothing = all(snapshot.state is State.ABSENT for snapshot in snapshots if snapshot.name in LNET)
-        where = "" if self._settings.root == "/" else f" under {self._settings.root}"
-        words = f"no table of LNet{where}: is LNet loaded, is debugfs mounted, are you root? going on"
-        self._tell("*", words if nothing else "", "LNet is there")
+            self._tell(snapshot.name, self._why(snapshot), f"{snapshot.name}: readable again")
+            self._tell_partial(snapshot)
+        tables = [snapshot for snapshot in snapshots if snapshot.name in LNET]
+        if tables or self._source.lacks_lnet:  # else their reads are still under way
+            where = "" if self._settings.root == "/" else f" under {self._settings.root}"
+            words = f"no table of LNet{where}: is LNet loaded, is debugfs mounted, are you root? going on"
+            nothing = all(snapshot.state is State.ABSENT for snapshot in tables)
+            self._tell("*", words if nothing else "", "LNet is there")
         for problem in self._source.problems:
             self._tell(problem, problem, "")
         if self._roles.update(snapshots) and (self._second or self._settings.config):  # no news at the start of a run by hand
             self._report(f"this node is now: {', '.join(self._roles.names) or 'nothing of Lustre'}")
+
+    def _why(self, snapshot: Snapshot) -> str:
+        """Return in one line why a file could not be read, with its path and what to do; empty where it could."""
+        name, number = snapshot.name, snapshot.errno
+        if snapshot.state is State.ABSENT:
+            return f"{name}: gone" if name in self._seen else ""
+        if snapshot.state not in (State.FORBIDDEN, State.FAILED):
+            return ""
+        where = self._source.where(name)
+        if number == errno.ETIMEDOUT:
+            return f"{name}: hangs: {where}: no answer within {self._settings.deadline_s:g} s (see dmesg); tried again, ever more rarely"
+        remedy = " (run as root, or have debugfs readable)" if snapshot.state is State.FORBIDDEN else ""
+        return f"{name}: {snapshot.state.value}: {os.strerror(number)}{remedy}: {where} (errno {number})"
+
+    def _tell_partial(self, snapshot: Snapshot) -> None:
+        """Say that only a part of a table could be read, and that it is whole again once it has been for a minute."""
+        name, now_s = snapshot.name, self._clocks.monotonic_ns() // NS
+        if snapshot.state is State.PARTIAL:
+            self._partial_s[name] = now_s
+            words = f"{name}: the table changes in each of several reads: what was read is used, numbers and sums of rows are not sent"
+            self._tell(f"{name} part", words, "")
+        elif name in self._partial_s:
+            is_well = snapshot.state is State.OK and now_s - self._partial_s[name] >= WHOLE_AGAIN_S
+            if is_well or snapshot.state is State.ABSENT:
+                del self._partial_s[name]
+                self._tell(f"{name} part", "", f"{name}: whole again" if is_well else "")
 
     def _tell(self, what: str, now: str, well: str) -> None:
         before = self._told.get(what, "")

@@ -70,12 +70,18 @@ class NodeSource:
         self._sizes: dict[str, int] = {}
         self._absent_since_ns: dict[str, int] = {}
         self._seen: set[str] = set()
+        self._has_looked = False
         self._due_ns: dict[str, int] = {}
 
     @property
     def problems(self) -> list[str]:
         """Lines that the user should see, each once."""
         return list(self._low_water.problems) if self._low_water else []
+
+    @property
+    def lacks_lnet(self) -> bool:
+        """Whether the node has been looked at and has no LNet at all: then nothing of it is read."""
+        return self._has_looked and not self._lnet
 
     def tick(self, wait_s: float | None = None) -> list[Snapshot]:
         """Read everything that is due, and return it in the order of its stamps, with what lnetctl answered since the last tick.
@@ -194,6 +200,7 @@ class NodeSource:
         found = self._looks.take().get("look")
         if found is None:
             return
+        self._has_looked = True
         self._lnet.update({target.name: target for target in self._wanted(found.lnet)})
         self._tunables = self._wanted(found.tunables)
         self._commands = self._wanted(found.commands)
