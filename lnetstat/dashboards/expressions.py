@@ -27,8 +27,8 @@ def called(expression: str, *nodes: int) -> str:
 
 def with_nids(expression: str) -> str:
     """Return series whose names hold a host and the path node of a NID with both as people write them: c1 10.0.0.1@tcp1.cpt0."""
-    spaced = rf"aliasSub({expression},'^([^.]+)\\.','\\1 ')"
-    return rf"aliasSub(aliasSub({spaced},'(\\d+)_(\\d+)_(\\d+)_(\\d+)_at_','\\1.\\2.\\3.\\4@'),'_at_','@')"
+    spaced = rf"aliasSub({expression},'^([^.]+)\.','\1 ')"
+    return rf"aliasSub(aliasSub({spaced},'(\d+)_(\d+)_(\d+)_(\d+)_at_','\1.\2.\3.\4@'),'_at_','@')"
 
 
 def by_host(path: str, how: str) -> str:

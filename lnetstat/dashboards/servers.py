@@ -91,7 +91,7 @@ OSS = Dashboard(
             zero=True,
         ),
         Panel(
-            "throughput",
+            "targets-throughput",
             "Throughput of the targets",
             "bytes/s",
             f"Bytes read and written by all object storage targets of a server (obdfilter). {TEN}",
