@@ -14,10 +14,11 @@ from typing import Any
 import click
 
 from lnetstat import __version__
+from lnetstat.cli._completing import CompletesVerbs
 from lnetstat.errors import LnetstatError, bug_line
 
 
-class _Verbs(click.Group):
+class _Verbs(CompletesVerbs):
     """Finds a verb by its file. The short help of a file is the first line of its docstring, read without importing it."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -28,6 +29,9 @@ class _Verbs(click.Group):
             return None
         command: click.Command = importlib.import_module(f"{__name__}.{cmd_name}").command
         return command
+
+    def short_help_of(self, verb: str) -> str:
+        return _first_line(verb)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Verbs"):
