@@ -26,8 +26,8 @@ MOST_TOLD = 10  # texts of one input that could not be read whole, told one by o
 @click.command(help=__doc__)
 @click.argument("paths", nargs=-1, required=True, metavar="PATH…")
 @click.option("--format", "form", type=click.Choice(["table", "json", "csv", "parquet"]), default="table", show_default=True)
-@click.option("--json", "form", flag_value="json", help="Short for --format json.")
-@click.option("--csv", "form", flag_value="csv", help="Short for --format csv.")
+@click.option("--json", "as_json", is_flag=True, help="Short for --format json.")
+@click.option("--csv", "as_csv", is_flag=True, help="Short for --format csv.")
 @click.option("--table", "table_name", metavar="NAME", help="Only this table; a single text without a telling name is read as it.")
 @click.option("--to", "folder", metavar="DIR", help="One file per table in DIR (csv, parquet).")
 @click.option("--host", help="Name of the host where the input does not tell.")
@@ -36,6 +36,8 @@ MOST_TOLD = 10  # texts of one input that could not be read whole, told one by o
 def command(
     paths: tuple[str, ...],
     form: str,
+    as_json: bool,
+    as_csv: bool,
     table_name: str | None,
     folder: str | None,
     host: str | None,
@@ -43,6 +45,7 @@ def command(
     end: Moment | None,
 ) -> int:
     """PATH is a file, a folder, a tar archive, a recording, raw files of collectl (one or their folder), or - for stdin."""
+    form = "json" if as_json else "csv" if as_csv else form
     report: list[str] = []
     tables = foreign_tables(report)
     for line in report:
