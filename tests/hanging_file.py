@@ -1,4 +1,7 @@
-"""A file system of one file, `peers`, whose reads hang until the reader is killed. `python hanging_file.py FOLDER`; says "read" for each.
+"""A file system of one file, `peers`, whose reads hang until the reader is killed; it says "read" for each.
+
+`python hanging_file.py FOLDER [deaf]`. `deaf`: they hang even then, as a read that is stuck in a driver; only the end of this process ends
+them.
 
 It speaks the kernel's FUSE protocol itself (linux/fuse.h, 7.31): mounting needs root and /dev/fuse, and no library.
 """
@@ -36,7 +39,7 @@ def answer(opcode, node, body):
     return (0, b"") if opcode in (RELEASE, FLUSH) else (errno.ENOSYS, b"")
 
 
-def serve(folder):
+def serve(folder, is_deaf):
     device = os.open("/dev/fuse", os.O_RDWR)
     libc = ctypes.CDLL(None, use_errno=True)
     options = f"fd={device},rootmode=40000,user_id=0,group_id=0,allow_other".encode()
@@ -52,6 +55,8 @@ def serve(folder):
         body = request[40:]
         if opcode == READ:
             print("read", flush=True)
+        if opcode == INTERRUPT and is_deaf:
+            continue
         if opcode == INTERRUPT:  # the reader is being killed: let its read end
             unique, error, payload = struct.unpack_from("<Q", body)[0], errno.EINTR, b""
         elif opcode in NO_ANSWER:
@@ -62,4 +67,4 @@ def serve(folder):
 
 
 if __name__ == "__main__":
-    serve(sys.argv[1])
+    serve(sys.argv[1], "deaf" in sys.argv[2:])

@@ -62,10 +62,10 @@ def _checks(
 ) -> Iterator[Check]:
     """Yield one check after the other, each as soon as it is known."""
     from lnetstat.doctor.needs import clock_check, descriptors_check, spool_checks
-    from lnetstat.doctor.node import look_at, node_checks
+    from lnetstat.doctor.node import examine
 
-    seen = look_at(root)
-    yield from node_checks(seen)
+    seen, checks = examine(root)
+    yield from checks
     if seen.is_live:
         yield descriptors_check(seen.files)
         yield clock_check()

@@ -6,15 +6,18 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from lnetstat.agent.roles import Roles
+from lnetstat.doctor.apart import Hangs, apart
 from lnetstat.doctor.checks import Check, Level, counted
 from lnetstat.model import Snapshot, State
 from lnetstat.sources.lanes import Job, Lanes
 from lnetstat.sources.live import LiveSource
-from lnetstat.sources.node import LNET_TABLES, Found, Node, look, this_node
+from lnetstat.sources.node import LNET_TABLES, Found, Node, Target, look, this_node
 from lnetstat.tables import samples, table_named
 
 LOOK_DEADLINE_S = 5.0
 READ_DEADLINE_S = 2.0
+EXAMINE_DEADLINE_S = 30.0  # for all of it: beyond that even asking for a file's name hangs
+DMESG = "see dmesg: the kernel's side hangs"
 DEBUGFS = "sys/kernel/debug"
 CONFIGURE = "lnetctl lnet configure, or lctl network up"
 
@@ -47,9 +50,27 @@ class Seen(NamedTuple):
         return sum(len(targets) for targets in self.found) if self.found else 0
 
 
+def examine(root: str) -> tuple[Seen, list[Check]]:
+    """Look at a node and check it, in a process of its own: this one ends whatever hangs. Raises SourceError as look_at does."""
+    try:
+        return apart(lambda: _seen_and_checked(root), EXAMINE_DEADLINE_S)
+    except Hangs:
+        what = f"{root}: asking for files did not end within {EXAMINE_DEADLINE_S:g} s"
+        return Seen(_node_of(root), None, {}), [Check(Level.CRITICAL, "node", what, DMESG)]
+
+
+def _seen_and_checked(root: str) -> tuple[Seen, list[Check]]:
+    seen = look_at(root)
+    return seen, list(node_checks(seen))
+
+
+def _node_of(root: str) -> Node:
+    return this_node() if os.path.realpath(root) == "/" else Node(os.path.abspath(root))
+
+
 def look_at(root: str) -> Seen:
     """Read everything once, each file with a deadline. Raises SourceError where `root` is no folder."""
-    node = this_node() if os.path.realpath(root) == "/" else Node(os.path.abspath(root))
+    node = _node_of(root)
     source = LiveSource(root, deadline_s=READ_DEADLINE_S)
     looks: Lanes[Found] = Lanes()
     try:
@@ -67,12 +88,13 @@ def node_checks(seen: Seen, *, is_root: Callable[[], bool] = lambda: os.geteuid(
     """Yield what the node has and what keeps it from being read."""
     if seen.found is None:
         what = f"looking at the names of files did not end within {LOOK_DEADLINE_S:g} s"
-        yield Check(Level.CRITICAL, "node", what, "see dmesg: a file system or the Lustre modules hang")
+        yield Check(Level.CRITICAL, "node", what, DMESG)
         return
     yield from _ground(seen)
     for name in LNET_TABLES:
         yield _table(seen, name, is_root())
     yield from _services(seen, is_root())
+    yield from _hanging(seen)
     yield from _about(seen)
 
 
@@ -132,17 +154,23 @@ def _table(seen: Seen, name: str, is_root: bool) -> Check:
     check_name = f"table {name}"
     if snapshot is None or snapshot.state in (State.ABSENT, State.FORBIDDEN):
         attempts = tried(seen.node, name)
+        if snapshot is None and any(each.path == where and each.errno == 0 for each in attempts):
+            return Check(Level.CRITICAL, check_name, _hangs(where), DMESG)
         forbidden = any(each.errno in (errno.EACCES, errno.EPERM) for each in attempts) or (
             snapshot is not None and snapshot.state is State.FORBIDDEN
         )
         what = f"{'may not be read' if forbidden else 'not found'}: tried {', '.join(map(str, attempts))}"
         return Check(Level.UNKNOWN, check_name, what, _remedy(seen, forbidden, is_root))
+    if snapshot.errno == errno.ETIMEDOUT:
+        return Check(Level.CRITICAL, check_name, _hangs(where), DMESG)
     if snapshot.state is State.FAILED:
-        why = os.strerror(snapshot.errno)
-        hung = snapshot.errno == errno.ETIMEDOUT
-        remedy = "see dmesg: the kernel's side hangs" if hung else f"{CONFIGURE}, if LNet is not configured"
-        return Check(Level.CRITICAL, check_name, f"{where}: cannot be read: {why}", remedy)
+        what = f"{where}: cannot be read: {os.strerror(snapshot.errno)} (errno {snapshot.errno})"
+        return Check(Level.CRITICAL, check_name, what, f"{CONFIGURE}, if LNet is not configured")
     return _parsed(check_name, name, where, snapshot)
+
+
+def _hangs(where: str) -> str:
+    return f"{where}: hangs: no answer within {READ_DEADLINE_S:g} s"
 
 
 def _parsed(check_name: str, name: str, where: str, snapshot: Snapshot) -> Check:
@@ -184,7 +212,7 @@ def _remedy(seen: Seen, forbidden: bool, is_root: bool) -> str:
 def _services(seen: Seen, is_root: bool) -> Iterator[Check]:
     assert seen.found is not None
     targets = [target for target in seen.found.services if target.name != "proc/stat"]
-    states = [(target, seen.snapshots[target.name].state) for target in targets if target.name in seen.snapshots]
+    states = [(target, seen.snapshots[target.name].state) for target in targets if not _is_hanging(seen, target)]
     unread = [target.path for target, state in states if state not in (State.OK, State.PARTIAL, State.ABSENT)]
     if unread:
         what = f"{counted(len(unread), 'file')} of {len(states)} cannot be read: {unread[0]}"
@@ -199,6 +227,21 @@ def _services(seen: Seen, is_root: bool) -> Iterator[Check]:
         yield Check(Level.OK, "roles", ", ".join(roles.names) or "none: an LNet node that neither routes nor serves nor mounts")
     else:
         yield Check(Level.UNKNOWN, "roles", "cannot be told: no table of LNet can be read")
+
+
+def _hanging(seen: Seen) -> Iterator[Check]:
+    """Yield the files beside LNet's tables whose reads did not come back: statistics, tunables, what lnetctl is asked."""
+    assert seen.found is not None
+    hanging = [target for target in (*seen.found.services, *seen.found.tunables, *seen.found.commands) if _is_hanging(seen, target)]
+    if hanging:
+        where = _some(" ".join(target.command) or target.path for target in hanging)
+        yield Check(Level.CRITICAL, "hanging files", f"no answer within {READ_DEADLINE_S:g} s: {where}", DMESG)
+
+
+def _is_hanging(seen: Seen, target: Target) -> bool:
+    """Whether a read did not come back, or had to wait for others that did not."""
+    snapshot = seen.snapshots.get(target.name)
+    return snapshot is None or snapshot.errno == errno.ETIMEDOUT
 
 
 def _some(names: Iterable[str], most: int = 4) -> str:
