@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from lnetstat.stack import config, dashboards, schemas
+from lnetstat.stack import config, dashboards, page, schemas
 from lnetstat.stack.config import CARBON_PORT, LOOPBACK, WEB_PORT, Ports
 from lnetstat.stack.errors import StackError
 from lnetstat.stack.interpreter import Interpreter, interpreter_for
@@ -78,6 +78,10 @@ class Stack:
     @property
     def web_url(self) -> str:
         return f"http://{LOOPBACK}:{self._ports.web}"
+
+    @property
+    def page_url(self) -> str:
+        return self.web_url + page.PATH
 
     @property
     def carbon_address(self) -> tuple[str, int]:
@@ -210,6 +214,7 @@ class Stack:
             old.unlink()
         for dashboard in dashboards.dashboards():
             _write(self.folder / "dashboards" / f"{dashboard.name}.json", json.dumps(dashboards.state(dashboard)))
+        page.write(self.folder, self._tell)
 
     def _write_secret_key(self) -> None:
         key = self._conf / "secret_key"
@@ -260,7 +265,7 @@ class Stack:
 
     def _web_command(self, interpreter: Interpreter) -> list[str]:
         listen = f"--listen={LOOPBACK}:{self._ports.web}"
-        return [interpreter.path, "-m", "waitress", listen, f"--threads={WEB_THREADS}", "graphite.wsgi:application"]
+        return [interpreter.path, "-m", "waitress", listen, f"--threads={WEB_THREADS}", "lnetstat_web:application"]
 
     def _wait_until_ready(self) -> Status:
         deadline_s = time.monotonic() + READY_TIMEOUT_S

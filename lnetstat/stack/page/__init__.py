@@ -1,0 +1,67 @@
+"""The stack's own page: the dashboards of lnetstat.dashboards, drawn in the browser from graphite-web's /render.
+
+Sources: index.html, page.css and small ES modules beside this file. `write` puts them, the dashboards and plotly's script into the
+stack's folder, from where lnetstat.stack.inside.lnetstat_web serves them: the stack's Python may have neither lnetstat nor plotly.
+"""
+
+import importlib.util
+import json
+import shutil
+from collections.abc import Callable
+from importlib import metadata
+from pathlib import Path
+
+from lnetstat.dashboards import DASHBOARDS
+from lnetstat.dashboards.definition import EVENT_TAG, Dashboard
+
+SOURCES = Path(__file__).parent
+SUFFIXES = frozenset({".html", ".css", ".js", ".svg"})
+PATH = "/lnetstat/"
+FOLDER = "page"
+REPORT = "report.html"  # in the stack's folder; the page links to it where it is
+
+
+def write(stack: Path, tell: Callable[[str], None], dashboards: tuple[Dashboard, ...] = DASHBOARDS) -> None:
+    """Write the page's files into the stack's folder. Without plotly the page says so itself; `tell` gets a line about it."""
+    folder = stack / FOLDER
+    folder.mkdir(exist_ok=True)
+    for source in SOURCES.iterdir():
+        if source.suffix in SUFFIXES and source.name != "index.html":
+            shutil.copyfile(source, folder / source.name)
+    script = plotly_script()
+    if script is None:
+        tell("no plotly here: the page cannot draw; install lnetstat[analysis]")
+        (folder / "plotly.min.js").unlink(missing_ok=True)
+    else:
+        shutil.copyfile(script, folder / "plotly.min.js")
+    (folder / "index.html").write_text(index(dashboards, "" if script is None else metadata.version("plotly")), encoding="utf-8")
+
+
+def index(dashboards: tuple[Dashboard, ...], plotly_version: str) -> str:
+    """Return index.html with the dashboards in it, as data that cannot end its own element."""
+    text = (SOURCES / "index.html").read_text(encoding="utf-8")
+    return text.replace("@PLOTLY_VERSION@", plotly_version).replace("@DASHBOARDS@", definition(dashboards))
+
+
+def definition(dashboards: tuple[Dashboard, ...]) -> str:
+    """Return the dashboards as inert JSON: {"tag": the events' tag, "dashboards": [the fields of Dashboard, …]}."""
+    content = {"tag": EVENT_TAG, "dashboards": [_fields(each) for each in dashboards]}
+    return json.dumps(content, separators=(",", ":")).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def plotly_script() -> Path | None:
+    """Return plotly.js as the installed plotly has it, found without importing plotly, or None."""
+    found = importlib.util.find_spec("plotly")
+    if found is None or found.origin is None:
+        return None
+    script = Path(found.origin).parent / "package_data" / "plotly.min.js"
+    return script if script.is_file() else None
+
+
+def _fields(dashboard: Dashboard) -> dict[str, object]:
+    panels = [
+        panel._asdict()
+        | {"targets": [each._asdict() for each in panel.targets], "thresholds": [each._asdict() for each in panel.thresholds]}
+        for panel in dashboard.panels
+    ]
+    return dashboard._asdict() | {"panels": panels, "variables": [each._asdict() for each in dashboard.variables]}

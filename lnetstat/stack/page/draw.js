@@ -1,0 +1,157 @@
+// One panel's picture with plotly. Every text goes through `inert`: plotly reads <b>, <a href> and %{…} in texts.
+import { printable, scale } from "./numbers.js";
+
+const DASHES = ["solid", "dash", "dot"];
+const COLOURS = 7;
+const GAP_STEPS = 3.5; // usual distances between values: after more the line breaks
+const MOST_BANDS = 200; // more could not be told apart
+const ROOM = 0.06;
+
+/** Return plotly once it is there; rejects where it cannot be had. */
+export const plotly = new Promise((resolve, reject) => {
+  if (window.Plotly) return resolve(window.Plotly);
+  const script = document.getElementById("plotly");
+  script.addEventListener("load", () => resolve(window.Plotly));
+  const missing = () => reject(new Error("plotly.js is not here: install lnetstat[analysis], then lnetstat stack down and up."));
+  script.addEventListener("error", missing);
+  // It may have failed before anybody listened.
+  addEventListener("load", () => window.Plotly || missing());
+});
+plotly.catch(() => {});
+
+/** Return [divisor, unit] for the curves of one axis. */
+export function axisScale(panel, curves) {
+  const most = Math.max(0, ...curves.map((curve) => Math.max(Math.abs(curve.least), Math.abs(curve.most))));
+  return scale(panel.unit, most);
+}
+
+/** Draw curves [{label, number, right, points, hidden, least, most}] of a panel into `place`. */
+export async function draw(place, panel, curves, range, incidents) {
+  const Plotly = await plotly;
+  const colours = palette(place);
+  const shown = curves.filter((curve) => !curve.hidden);
+  const left = shown.filter((curve) => !curve.right);
+  const right = shown.filter((curve) => curve.right);
+  const [divisor, unit] = axisScale(panel, left);
+  const traces = [...left.map((curve) => trace(panel, curve, divisor, colours)), ...right.map((curve) => trace(panel, curve, 1, colours))];
+  const y = extent(panel, left, divisor);
+  const thresholds = panel.thresholds.map((each) => ({ ...each, value: each.value / divisor }));
+  const visible = thresholds.filter((each) => !y || (each.value >= y[0] && each.value <= y[1]));
+  const layout = {
+    margin: { l: 58, r: right.length ? 52 : 12, t: 8, b: 40 }, height: place.clientHeight, showlegend: false,
+    paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { family: "system-ui, sans-serif", size: 12, color: colours.ink },
+    hovermode: shown.length > 10 ? "closest" : "x unified", hoverlabel: { bgcolor: colours.paper, bordercolor: colours.line, font: { color: colours.ink }, namelength: -1 },
+    // On a touch screen a drag scrolls the page.
+    dragmode: matchMedia("(pointer: coarse)").matches ? false : "zoom",
+    barmode: "stack", bargap: 0,
+    xaxis: {
+      type: "date", range: [range.from, range.until], hoverformat: "%Y-%m-%d %H:%M:%S UTC", tickformatstops: TICKS, tickangle: 0, nticks: Math.max(3, Math.floor(place.clientWidth / 110)),
+      gridcolor: colours.line, linecolor: colours.line, zeroline: false,
+    },
+    yaxis: {
+      title: { text: inert(unit), standoff: 4 }, fixedrange: true, gridcolor: colours.line, zeroline: true, zerolinecolor: colours.soft, nticks: 6,
+      ...(y ? { range: y } : {}),
+    },
+    yaxis2: { overlaying: "y", side: "right", fixedrange: true, showgrid: false, rangemode: "tozero", nticks: 6 },
+    shapes: [...(panel.events ? incidents.slice(-MOST_BANDS).map((each) => band(each, colours)) : []), ...visible.map((each) => level(each, colours))],
+    annotations: visible.map((each) => words(each, colours)),
+  };
+  await Plotly.react(place, traces, layout, { responsive: true, displayModeBar: false, doubleClick: false, showTips: false });
+}
+
+/** Return the colour of curve `number` as a value of CSS. */
+export function colourOf(number) {
+  return `var(--curve-${number % COLOURS})`;
+}
+
+export function dashOf(number) {
+  return DASHES[Math.floor(number / COLOURS) % DASHES.length];
+}
+
+function trace(panel, curve, divisor, colours) {
+  const [x, y] = broken(curve.points, curve.step);
+  const values = divisor === 1 ? y : y.map((value) => (value === null ? null : value / divisor));
+  const colour = colours.curves[curve.number % COLOURS];
+  const shared = { x, y: values, name: inert(curve.label, 60), yaxis: curve.right ? "y2" : "y", hovertemplate: "%{y:,.6~r}" };
+  if (panel.kind === "bars") return { ...shared, type: "bar", marker: { color: colour, line: { width: 0 } } };
+  const alone = y.map((value, at) => value !== null && (y[at - 1] ?? null) === null && (y[at + 1] ?? null) === null);
+  return {
+    ...shared, type: "scatter", mode: alone.includes(true) ? "lines+markers" : "lines",
+    // A value alone between two gaps has no line.
+    ...(alone.includes(true) ? { marker: { size: alone.map((each) => (each ? 5 : 0)), color: colour, line: { width: 0 } } } : {}),
+    line: { color: colour, width: 1.5, dash: dashOf(curve.number), shape: panel.kind === "steps" ? "hv" : "linear", simplify: true },
+    ...(panel.kind === "stacked" && !curve.right ? { stackgroup: "all" } : {}),
+  };
+}
+
+/** Return [x, y] with a null where values are missing for much longer than their usual distance: sparse series are lines, gaps are gaps. */
+function broken(points, step) {
+  const distances = points.slice(1).map(([time], at) => time - points[at][0]).sort((one, other) => one - other);
+  const usual = Math.max(distances[Math.floor(distances.length / 2)] ?? step, step);
+  const x = [];
+  const y = [];
+  points.forEach(([time, value], at) => {
+    if (at && time - points[at - 1][0] > GAP_STEPS * usual) {
+      x.push(points[at - 1][0] + usual);
+      y.push(null);
+    }
+    x.push(time);
+    y.push(value);
+  });
+  return [x, y];
+}
+
+/** Return the range of the left axis, or null to let plotly choose. Thresholds are in it where they leave half of it to the curves. */
+function extent(panel, curves, divisor) {
+  if (!curves.length || panel.kind === "stacked" || panel.kind === "bars") return null;
+  let least = Math.min(...curves.map((curve) => curve.least)) / divisor;
+  let most = Math.max(...curves.map((curve) => curve.most)) / divisor;
+  if (panel.zero) [least, most] = [Math.min(0, least), Math.max(0, most)];
+  const size = most - least || Math.abs(most) || 1;
+  for (const { value } of panel.thresholds) {
+    const at = value / divisor;
+    if (Math.max(most, at) - Math.min(least, at) <= 2 * size) [least, most] = [Math.min(least, at), Math.max(most, at)];
+  }
+  const room = ROOM * (most - least || Math.abs(most) || 1);
+  return [panel.zero && least === 0 ? 0 : least - room, most + room];
+}
+
+function level(threshold, colours) {
+  return {
+    type: "line", xref: "paper", x0: 0, x1: 1, y0: threshold.value, y1: threshold.value,
+    line: { color: colours[threshold.level], width: 1.4, dash: threshold.level === "critical" ? "dash" : "dot" },
+  };
+}
+
+function words(threshold, colours) {
+  return {
+    text: inert(threshold.words, 60), xref: "paper", x: 1, xanchor: "right", y: threshold.value, yanchor: threshold.below ? "top" : "bottom",
+    showarrow: false, font: { size: 11, color: colours[threshold.level] }, bgcolor: colours.paper, borderpad: 1, opacity: 0.9,
+  };
+}
+
+function band(incident, colours) {
+  const colour = colours[incident.severity];
+  return {
+    type: "rect", xref: "x", x0: incident.from, x1: incident.until, yref: "paper", y0: 0, y1: 1, layer: "below",
+    fillcolor: colour, opacity: incident.until > incident.from ? 0.16 : 0.8, line: { color: colour, width: 1 },
+  };
+}
+
+/** Return text that plotly draws as it stands. */
+function inert(text, length = 120) {
+  return printable(text, length).replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll("%{", "% {");
+}
+
+function palette(place) {
+  const style = getComputedStyle(place);
+  const value = (name) => style.getPropertyValue(`--${name}`).trim();
+  const named = Object.fromEntries(["ink", "soft", "paper", "line", "info", "warning", "critical"].map((name) => [name, value(name)]));
+  return { ...named, curves: Array.from({ length: COLOURS }, (_, number) => value(`curve-${number}`)) };
+}
+
+const TICKS = [
+  { dtickrange: [null, 60_000], value: "%H:%M:%S\n%Y-%m-%d" },
+  { dtickrange: [60_000, 86_400_000], value: "%H:%M\n%Y-%m-%d" },
+  { dtickrange: [86_400_000, null], value: "%m-%d\n%Y" },
+];

@@ -1,0 +1,72 @@
+// What is asked of graphite-web: series, names and events. Failures come as Failure, with words for people.
+import { printable } from "./numbers.js";
+
+export class Failure extends Error {}
+
+/** Return [{target, name, host, points: [[ms, value], …], step}] of a panel; null values are left out of `points`. */
+export async function series(panel, range, choice, width, signal) {
+  const query = new URLSearchParams({
+    format: "json", from: range.from / 1000, until: range.until / 1000, maxDataPoints: Math.max(100, Math.round(width)),
+  });
+  // The answer does not say which series is of which target: each name gets its target's number in front.
+  panel.targets.forEach((target, number) => query.append("target", `aliasSub(${filled(target.expression, choice)},"^","${number}|")`));
+  const answer = await ask(`/render?${query}`, signal);
+  if (!Array.isArray(answer)) throw new Failure("graphite-web's answer is not a list of series.");
+  return answer.map(({ target, tags, datapoints }) => {
+    const bar = target.indexOf("|");
+    return {
+      target: Number(target.slice(0, bar)),
+      name: target.slice(bar + 1),
+      path: tags?.name ?? "",
+      points: datapoints.filter(([value]) => value !== null).map(([value, time]) => [time * 1000, value]),
+      step: datapoints.length > 1 ? (datapoints[1][1] - datapoints[0][1]) * 1000 : 1000,
+    };
+  });
+}
+
+/** Return the names that a variable can have. */
+export async function names(variable, choice, signal) {
+  const query = new URLSearchParams({ query: filled(variable.query, choice), format: "json" });
+  const found = await ask(`/metrics/find?${query}`, signal);
+  return [...new Set(found.map((each) => each.path.split(".")[variable.node]))].filter(Boolean).sort();
+}
+
+/** Return Graphite's events with this tag: [{what, when, tags, data}]. */
+export function events(tag, range, signal) {
+  const query = new URLSearchParams({ tags: tag, from: Math.floor(range.from / 1000), until: Math.ceil(range.until / 1000) + 1 });
+  return ask(`/events/get_data?${query}`, signal);
+}
+
+function filled(expression, choice) {
+  return expression.replaceAll("$host", () => pathNode(choice.host)).replaceAll("$net", () => pathNode(choice.net));
+}
+
+/** Return a name as it can stand in an expression: what has a meaning there becomes ?, which fits any one character. */
+function pathNode(name) {
+  return name === "*" ? "*" : name.replace(/[^A-Za-z0-9_\-<>@:+%&#!$~^/]/gu, "?");
+}
+
+async function ask(url, signal) {
+  let answer;
+  try {
+    answer = await fetch(url, { signal, cache: "no-store" });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Failure("graphite-web does not answer. Does the stack run? (lnetstat stack status)");
+  }
+  const text = await answer.text();
+  if (!answer.ok) throw new Failure(`graphite-web answers ${answer.status}: ${reason(text) || answer.statusText || "no words"}`);
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Failure(`graphite-web's answer cannot be read: ${printable(text.slice(0, 120))}`);
+  }
+}
+
+/** Return the words of an error page: the last line of its traceback, else its first line. */
+function reason(text) {
+  const page = new DOMParser().parseFromString(text, "text/html");
+  const trace = page.querySelector("pre, #traceback");
+  const lines = (trace ?? page.body).textContent.split("\n").map((line) => line.trim()).filter(Boolean);
+  return printable((trace ? lines.at(-1) : lines[0]) ?? "");
+}

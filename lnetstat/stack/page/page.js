@@ -1,0 +1,274 @@
+// The page: what is chosen, when it is asked for, and who is told.
+import { Failure, events, names } from "./graphite.js";
+import { LOOK_BACK_MS, paired } from "./incidents.js";
+import { clock, span, stamp } from "./numbers.js";
+import { Panel, make } from "./panel.js";
+import { RANGES, address, instant, rangeOf, read } from "./state.js";
+import { plotly } from "./draw.js";
+
+const { dashboards, tag: TAG } = JSON.parse(document.getElementById("definition").textContent);
+const STALE_MS = 60_000;
+const NEAR = "600px"; // panels further below the window wait until they are scrolled to
+const WORDS = { host: "All hosts", net: "All nets" };
+const at = (id) => document.getElementById(id);
+
+let state;
+let panels = [];
+let marked = [];
+let range;
+let timer;
+let turn = 0;
+
+const nearness = new IntersectionObserver((seen) => {
+  for (const { target, isIntersecting } of seen) {
+    const panel = panels.find((each) => each.element === target);
+    if (!panel) continue;
+    panel.near = isIntersecting;
+    if (isIntersecting && panel.due) load(panel);
+  }
+}, { rootMargin: NEAR });
+
+/** Show what the address says. */
+function open() {
+  const [asked, problems] = read(location.search, dashboards);
+  const other = asked.dashboard !== state?.dashboard;
+  state = asked;
+  problem(problems.join(" "));
+  if (!state.dashboard) return problem("No dashboards here: lnetstat stack down, then up.");
+  if (other) build();
+  fillControls();
+  refresh();
+}
+
+/** Change what is shown; the address follows, and Back undoes it. */
+function change(news, { replace = false } = {}) {
+  const query = address({ ...state, ...news });
+  if (query === location.search) return refresh();
+  history[replace ? "replaceState" : "pushState"](null, "", query);
+  open();
+}
+
+function build() {
+  nearness.disconnect();
+  panels.forEach((panel) => panel.asked?.abort());
+  panels = state.dashboard.panels.map((definition) => new Panel(definition, (from, until) => zoom(from, until)));
+  at("panels").replaceChildren(...panels.map((panel) => panel.element));
+  at("about").textContent = state.dashboard.description;
+  document.title = `${state.dashboard.title} · lnetstat`;
+  panels.forEach((panel) => {
+    panel.incidents = () => marked;
+    panel.near = panel.element.getBoundingClientRect().top < innerHeight;
+    nearness.observe(panel.element);
+  });
+}
+
+/** Ask again for all that is shown: what is in view first, the rest when it comes near. */
+async function refresh() {
+  clearTimeout(timer);
+  const mine = ++turn;
+  range = rangeOf(state);
+  panels.forEach((panel) => { panel.due = true; });
+  const loading = panels.filter((panel) => panel.near).map(load);
+  await Promise.all([...loading, mark(mine), choices(mine)]);
+  if (mine !== turn) return;
+  tellAge();
+  document.documentElement.dataset.turn = String(mine); // for who waits until all is drawn
+  if (state.refresh && range.live) timer = setTimeout(again, state.refresh * 1000);
+}
+
+function again() {
+  // A page that nobody sees asks for nothing.
+  if (document.hidden) document.addEventListener("visibilitychange", refresh, { once: true });
+  else refresh();
+}
+
+async function load(panel) {
+  await panel.load(range, state, marked);
+  tellAge();
+}
+
+async function mark(mine) {
+  let failure = "";
+  try {
+    marked = paired(await events(TAG, { from: range.from - LOOK_BACK_MS, until: range.until }), range);
+  } catch (error) {
+    marked = [];
+    failure = `Incidents cannot be shown: ${error.message}`;
+    if (!(error instanceof Failure)) console.error(error);
+  }
+  if (mine !== turn) return;
+  listIncidents(failure);
+  if (marked.length) await Promise.all(panels.filter((panel) => panel.range && panel.curves.length).map((panel) => panel.show(marked)));
+}
+
+function listIncidents(failure) {
+  const box = at("incidents");
+  box.hidden = !marked.length && !failure;
+  box.querySelector("summary").textContent = failure || `Incidents in this range: ${marked.length}`;
+  box.querySelector("ol").replaceChildren(...marked.slice(-MOST_LISTED).reverse().map((each) => {
+    const button = make("button", { type: "button", className: "when", title: "Look at this time" });
+    const lasted = each.until > each.from ? ` · ${span(each.until - each.from)}${each.open ? " so far" : ""}` : "";
+    button.textContent = `${stamp(each.from)}${lasted}`;
+    const margin = Math.max(60_000, (each.until - each.from) / 2);
+    button.addEventListener("click", () => zoom(each.from - margin, each.until + margin));
+    const severity = make("span", { className: `severity ${each.severity}`, textContent: each.severity });
+    const item = make("li", {});
+    item.append(button, " ", severity, " ", make("span", { textContent: each.words }));
+    return item;
+  }));
+}
+const MOST_LISTED = 100;
+
+function tellAge() {
+  const newest = panels.map((panel) => panel.newest).filter(Boolean).sort((one, other) => other.time - one.time)[0];
+  const status = at("status");
+  const shown = `${stamp(range.from)} – ${range.live ? clock(range.until) : stamp(range.until)}`;
+  const age = newest && range.until - newest.time;
+  status.classList.toggle("stale", Boolean(newest && range.live && age > Math.max(STALE_MS, 2 * newest.step)));
+  if (!newest) status.textContent = `${shown}. No values.`;
+  else if (status.classList.contains("stale")) {
+    status.textContent = `${shown}. The newest value is ${span(age)} old (${stamp(newest.time)}): do the agents run, does Carbon answer? lnetstat stack status`;
+  } else status.textContent = range.live ? `${shown}. Newest value: ${clock(newest.time)}.` : shown;
+}
+
+/** Offer the hosts and nets that there are. A name in the address that is not there stays chosen, and is said to be absent. */
+async function choices(mine) {
+  await Promise.all(["host", "net"].map(async (name) => {
+    const variable = state.dashboard.variables.find((each) => each.name === name);
+    const select = at(name);
+    select.closest("label").hidden = !variable;
+    if (!variable) return;
+    try {
+      const found = await names(variable, state);
+      if (mine === turn) offer(select, name, found);
+    } catch (error) {
+      if (mine === turn) problem(`The list of names cannot be had: ${error.message}`);
+    }
+  }));
+}
+
+function offer(select, name, found) {
+  const chosen = state[name];
+  const listed = ["*", ...found];
+  const absent = !listed.includes(chosen);
+  if (absent) listed.push(chosen);
+  const texts = listed.map((each) => (each === "*" ? WORDS[name] : absent && each === chosen ? `${each} (none such)` : each));
+  const now = [...select.options].map((each) => each.textContent);
+  if (now.join("\n") !== texts.join("\n")) select.replaceChildren(...listed.map((value, index) => make("option", { value, textContent: texts[index] })));
+  select.value = chosen;
+}
+
+function fillControls() {
+  at("dashboards").replaceChildren(...dashboards.map((each) => {
+    const link = make("a", { textContent: each.title, href: address({ ...state, dashboard: each }), title: each.description });
+    if (each === state.dashboard) link.setAttribute("aria-current", "page");
+    link.addEventListener("click", (event) => {
+      if (event.metaKey || event.ctrlKey || event.shiftKey) return; // the browser's own: another tab, another window
+      event.preventDefault();
+      change({ dashboard: each });
+    });
+    return link;
+  }));
+  const ranges = RANGES.map(([minutes, words]) => [String(minutes), `last ${words}`]);
+  if (state.minutes === null) ranges.unshift(["", "as given"]);
+  else if (!RANGES.some(([minutes]) => minutes === state.minutes)) ranges.unshift([String(state.minutes), `last ${state.minutes} min`]);
+  at("range").replaceChildren(...ranges.map(([value, textContent]) => make("option", { value, textContent })));
+  at("range").value = state.minutes === null ? "" : String(state.minutes);
+  at("refresh").value = String(state.refresh);
+  at("refresh").disabled = state.minutes === null;
+  at("refresh").title = state.minutes === null ? "These times lie still: choose a range that ends now" : "";
+  for (const name of ["host", "net"]) if (!at(name).options.length) offer(at(name), name, []);
+  const { from, until } = rangeOf(state);
+  at("from").value = new Date(from).toISOString().slice(0, 19);
+  at("until").value = new Date(until).toISOString().slice(0, 19);
+}
+
+function zoom(from, until) {
+  change({ minutes: null, from: Math.floor(from / 1000) * 1000, until: Math.max(Math.ceil(until / 1000), Math.floor(from / 1000) + 1) * 1000 });
+}
+
+function move(share) {
+  const by = share * (range.until - range.from);
+  zoom(range.from + by, range.until + by);
+}
+
+function widen() {
+  const length = range.until - range.from;
+  if (state.minutes === null) zoom(range.from - length / 2, range.until + length / 2);
+  else change({ minutes: 2 * state.minutes });
+}
+
+function problem(text) {
+  at("problem").textContent = text;
+  at("problem").hidden = !text;
+}
+
+const THEMES = ["auto", "light", "dark"];
+
+function theme(next) {
+  const root = document.documentElement.dataset;
+  if (next) {
+    const chosen = THEMES[(THEMES.indexOf(root.theme ?? "auto") + 1) % THEMES.length];
+    if (chosen === "auto") delete root.theme;
+    else root.theme = chosen;
+    try {
+      localStorage.setItem("lnetstat-theme", chosen);
+    } catch {
+      // A browser that keeps nothing: it holds for this page.
+    }
+    panels.forEach((panel) => panel.show(marked));
+  }
+  at("theme").textContent = `Colours: ${root.theme ?? "auto"}`;
+}
+
+const KEYS = {
+  r: ["refresh now", refresh],
+  d: ["go to the dashboards", () => at("dashboards").querySelector("[aria-current]").focus()],
+  h: ["choose a host", () => at("host").focus()],
+  n: ["choose a net", () => at("net").focus()],
+  "[": ["earlier by half a width", () => move(-0.5)],
+  "]": ["later by half a width", () => move(0.5)],
+  "-": ["twice as much time", widen],
+  0: ["back to the dashboard's own range", () => change({ minutes: state.dashboard.minutes, from: null, until: null })],
+  t: ["colours: auto, light, dark", () => theme(true)],
+  "?": ["this list", () => at("help").showModal()],
+};
+
+function listen() {
+  at("help").querySelector("dl").replaceChildren(
+    ...[...Object.entries(KEYS), ["Escape", ["close this list or a description"]]].flatMap(([key, [words]]) => {
+      const term = make("dt", {});
+      term.append(make("kbd", { textContent: key }));
+      return [term, make("dd", { textContent: words })];
+    }),
+  );
+  document.addEventListener("keydown", (event) => {
+    const busy = event.target.closest?.("input, select, textarea, dialog") || event.ctrlKey || event.altKey || event.metaKey;
+    if (busy || !Object.hasOwn(KEYS, event.key)) return;
+    event.preventDefault();
+    KEYS[event.key][1]();
+  });
+  for (const name of ["host", "net"]) at(name).addEventListener("change", () => change({ [name]: at(name).value, ...(name === "host" ? { net: "*" } : {}) }));
+  at("range").addEventListener("change", () => at("range").value && change({ minutes: Number(at("range").value), from: null, until: null }));
+  at("refresh").addEventListener("change", () => change({ refresh: Number(at("refresh").value) }, { replace: true }));
+  at("earlier").addEventListener("click", () => move(-0.5));
+  at("later").addEventListener("click", () => move(0.5));
+  at("wider").addEventListener("click", widen);
+  at("now").addEventListener("click", refresh);
+  at("theme").addEventListener("click", () => theme(true));
+  at("ask").addEventListener("click", () => at("help").showModal());
+  at("controls").addEventListener("submit", (event) => {
+    event.preventDefault();
+    const [from, until] = [instant(at("from").value), instant(at("until").value)];
+    if (from === null || until === null || until <= from) return problem("From … until: give two times, the second one later.");
+    zoom(from, until);
+  });
+  addEventListener("popstate", open);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => panels.forEach((panel) => panel.show(marked)));
+  // Values are asked for as many as fit the width: a page made much wider deserves more of them.
+  plotly.catch((error) => problem(error.message));
+}
+
+listen();
+theme(false);
+open();
