@@ -19,6 +19,7 @@ from lnetstat.analysis.results import Analysis
 from lnetstat.report import rows
 from lnetstat.report.figures import Picture, pictures
 from lnetstat.report.method import METHOD
+from lnetstat.report.times import timed
 from lnetstat.words import printable
 
 DEFAULT_TITLE = "LNet report"
@@ -49,6 +50,7 @@ def page(analysis: Analysis, *, title: str = DEFAULT_TITLE) -> str:
 def document(template: str, title: str, data: Markup, **content: Any) -> str:
     """Return a page of this house: `template` extends page.html and gets `content`; `data` holds its figures as JSON."""
     environment = Environment(loader=PackageLoader("lnetstat.report"), autoescape=True, undefined=StrictUndefined, finalize=_inert)
+    environment.filters["timed"] = timed
     scripts = [_script(get_plotlyjs()), _script(_asset(environment, "report.js"))]
     return environment.get_template(template).render(
         title=title,

@@ -33,5 +33,14 @@
   const resize = (width) => document.querySelectorAll("[data-plot]").forEach((place) => Plotly.relayout(place, { width, autosize: !width }));
   addEventListener("beforeprint", () => resize(680));
   addEventListener("afterprint", () => resize(undefined));
+  // A time in the text: all pictures of the record show it, with as much again around it, and the first of them comes into view.
+  const around = (begin, end) => Math.max(0.5 * (end - begin), begin === end ? 10000 : 1000);
+  document.querySelectorAll("button.when").forEach((button) => button.addEventListener("click", () => {
+    if (!linked.length) return;
+    const [begin, end] = [button.dataset.begin, button.dataset.end || button.dataset.begin].map((time) => Date.parse(time));
+    const range = [begin - around(begin, end), end + around(begin, end)].map((time) => new Date(time).toISOString());
+    Plotly.relayout(linked[0], { "xaxis.range": range });
+    linked[0].closest("section").scrollIntoView({ behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
+  }));
   Promise.all(waiting).then(() => { document.documentElement.dataset.drawn = String(waiting.length); });
 })();
