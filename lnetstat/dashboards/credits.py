@@ -14,12 +14,11 @@ from lnetstat.dashboards.shared import (
     WAITING,
 )
 
-SHARES = {
+SHORT = {
     "lt0": "less than 0: messages wait",
     "0_25": "0 to 25 % free",
     "25_50": "25 to 50 % free",
     "50_75": "50 to 75 % free",
-    "75_100": "75 to 100 % free",
 }
 
 
@@ -54,12 +53,11 @@ CREDITS = Dashboard(
         ),
         Panel(
             "distribution",
-            "Peers by free share of their credits",
+            "Peers short of credits, by free share",
             "peers",
-            "How many peers have how much of their credits free, all chosen nodes and networks together. Normal: nearly all at 75 "
-            "to 100 %. "
-            "The lowest band are peers with messages waiting.",
-            tuple(Target(f"sumSeries({PEERS}.hist.tx_share.{share})", words) for share, words in SHARES.items()),
+            "How many peers have less than three quarters of their credits free, all chosen nodes and networks together; all others are at "
+            "ease. Normal: few, in the upper bands. The lowest band are peers with messages waiting.",
+            tuple(Target(f"sumSeries({PEERS}.hist.tx_share.{share})", words) for share, words in SHORT.items()),
             kind="stacked",
             zero=True,
         ),

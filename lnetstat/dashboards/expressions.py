@@ -7,18 +7,23 @@ MOST = 10  # series of one expression: more cannot be told apart, and graphite-w
 
 
 def worst_low(path: str, *nodes: int, count: int = MOST) -> str:
-    """Return the `count` series that went lowest, called by these nodes of their paths."""
-    return called(f"lowest(consolidateBy({path},'min'),{count},'min')", *nodes)
+    """Return the `count` series that went lowest, called by these nodes of their paths. Series without a value would count as lowest."""
+    return called(f"lowest(removeEmptySeries(consolidateBy({path},'min')),{count},'min')", *nodes)
 
 
 def worst_high(path: str, *nodes: int, count: int = MOST) -> str:
     """Return the `count` series that went highest, called by these nodes of their paths."""
-    return called(f"highest(consolidateBy({path},'max'),{count},'max')", *nodes)
+    return called(f"highest(removeEmptySeries(consolidateBy({path},'max')),{count},'max')", *nodes)
 
 
 def busiest(path: str, *nodes: int, count: int = MOST) -> str:
     """Return the rates of the `count` counters that moved most, called by these nodes of their paths."""
-    return called(f"highest(perSecond({path}),{count},'max')", *nodes)
+    return called(f"highest(removeEmptySeries(perSecond({path})),{count},'max')", *nodes)
+
+
+def fastest(expression: str, count: int = MOST) -> str:
+    """Return the `count` series that went highest, with the names they have."""
+    return f"highest(removeEmptySeries({expression}),{count},'max')"
 
 
 def called(expression: str, *nodes: int) -> str:
@@ -56,12 +61,12 @@ def of_routers(name: str) -> str:
     count/count is 1 where there are buffers and nothing where there are none; dividing by it leaves the value as it is.
     """
     count = "lnet.$host.buffers.*.count"
-    return f"removeEmptySeries(asPercent(lnet.$host.buffers.*.{name},asPercent({count},{count},1,3),1,3))"
+    return f"asPercent(lnet.$host.buffers.*.{name},asPercent({count},{count},1,3),1,3)"
 
 
 def share_of_buffers() -> str:
     """Return how much of each pool is in use or waited for, in percent; more than 100: messages wait."""
-    return "removeEmptySeries(asPercent(lnet.$host.buffers.*.in_use_max,lnet.$host.buffers.*.count,1,3))"
+    return "asPercent(lnet.$host.buffers.*.in_use_max,lnet.$host.buffers.*.count,1,3)"
 
 
 def share_of_ni_credits(name: str) -> str:

@@ -12,8 +12,8 @@ WIDTH, HEIGHT = 586, 308
 REFRESH_MS = 10_000
 COLOURS = {"warning": "orange", "critical": "red"}
 DRAWN = {
-    "lines": {"lineMode": "connected"},
-    "stacked": {"areaMode": "stacked", "lineMode": "connected"},
+    "lines": {"lineMode": "connected", "connectedLimit": "5"},  # a lone point is seen, a gap is a gap
+    "stacked": {"areaMode": "stacked", "lineMode": "slope"},
     "steps": {"lineMode": "staircase"},
     "bars": {"areaMode": "first", "areaAlpha": "0.5", "lineMode": "staircase"},
 }
@@ -45,27 +45,26 @@ def state(dashboard: Dashboard) -> dict[str, Any]:
 def targets(panel: Panel) -> list[str]:
     """Return a panel's Graphite targets for all hosts and networks: its own, its thresholds, and the findings of `lnetstat watch`."""
     found = [_target(target) for target in panel.targets]
-    found += [f"dashed(color(alias(constantLine({each.value:g}),'{each.words}'),'{COLOURS[each.level]}'))" for each in panel.thresholds]
+    found += [f"alias(dashed(color(constantLine({each.value:g}),'{COLOURS[each.level]}')),'{each.words}')" for each in panel.thresholds]
     if panel.events:
-        found.append(f"color(alias(drawAsInfinite(events('{EVENT_TAG}')),'finding'),'purple')")
+        marks = f"removeEmptySeries(removeBelowValue(events('{EVENT_TAG}'),1))"  # no legend where there is none
+        found.append(f"color(alias(drawAsInfinite({marks}),'finding'),'purple')")
     return found
 
 
 def _target(target: Target) -> str:
-    expression = substituted(target.expression)
-    if target.legend:
-        expression = f"alias({expression},'{target.legend}')"
-    return f"color(secondYAxis({expression}),'red')" if target.right else expression
+    expression = f"color(secondYAxis({substituted(target.expression)}),'red')" if target.right else substituted(target.expression)
+    return f"alias({expression},'{target.legend}')" if target.legend else expression
 
 
 def params(panel: Panel) -> dict[str, str]:
     """Return the /render parameters that draw a panel: title, axes, unit."""
     found = {"title": panel.title, "vtitle": panel.unit, "hideLegend": "false", **DRAWN[panel.kind]}
+    if panel.unit.startswith("bytes"):  # graphite-web writes these long labels over the name of the axis
+        found |= {"title": f"{panel.title} ({panel.unit})", "vtitle": "", "yUnitSystem": "binary"}
     has_right = any(target.right for target in panel.targets)
     if panel.zero:
         found |= {"yMinLeft": "0", "yMinRight": "0"} if has_right else {"yMin": "0"}
-    if panel.unit.startswith("bytes"):
-        found["yUnitSystem"] = "binary"
     if has_right:
         found["vtitleRight"] = panel.unit
     return found

@@ -50,7 +50,7 @@ OVERVIEW = Dashboard(
             "credits",
             f"The interface and CPT that has least. Normal: above 0. At -n, n messages wait for the interface: see the dashboard "
             f"LNet credits. {TEN}",
-            (Target(f"lowest({by_host(f'{NIS}.tx_credits', 'min')},10,'min')"),),
+            (Target(worst_low(by_host(f"{NIS}.tx_credits", "min"), 0)),),
             (WAITING,),
         ),
         BUFFERS_SHARE,

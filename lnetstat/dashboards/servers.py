@@ -1,7 +1,7 @@
 """OSS: what the I/O service does while the pings come."""
 
 from lnetstat.dashboards.definition import HOST, NET, Dashboard, Panel, Target, Threshold
-from lnetstat.dashboards.expressions import MOST, busiest, called, mean_of, rate, worst_high, worst_low
+from lnetstat.dashboards.expressions import busiest, called, fastest, mean_of, rate, worst_high, worst_low
 from lnetstat.dashboards.shared import BULK_AND_PINGS, COUNTERS, CPUS, NI_CREDITS, PEER_CREDITS, TEN
 
 SERVICES = f"{COUNTERS}.{{ost,ost_io}}"
@@ -95,7 +95,7 @@ OSS = Dashboard(
             "Throughput of the targets",
             "bytes/s",
             f"Bytes read and written by all object storage targets of a server (obdfilter). {TEN}",
-            (Target(f"highest({_of_targets('sum')},{MOST},'max')"),),
+            (Target(fastest(_of_targets("sum"))),),
             zero=True,
         ),
         Panel(
@@ -103,7 +103,7 @@ OSS = Dashboard(
             "I/O operations of the targets",
             "I/O/s",
             f"Reads and writes of all targets of a server (obdfilter). Many with little throughput: small I/O. {TEN}",
-            (Target(f"highest({_of_targets('samples')},{MOST},'max')"),),
+            (Target(fastest(_of_targets("samples"))),),
             zero=True,
         ),
         Panel(
@@ -111,7 +111,7 @@ OSS = Dashboard(
             "Mean size of an I/O operation",
             "bytes",
             f"Bytes divided by operations. Normal for streaming: the RPC size (1 to 16 MiB). Far below it: small or scattered I/O. {TEN}",
-            (Target(called(f"highest(scale(asPercent({_of_targets('sum')},{_of_targets('samples')},0,1),{AS_IS}),{MOST},'max')", 0, 1)),),
+            (Target(called(fastest(f"scale(asPercent({_of_targets('sum')},{_of_targets('samples')},0,1),{AS_IS})"), 0, 1)),),
             zero=True,
         ),
         Panel(

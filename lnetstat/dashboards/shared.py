@@ -4,6 +4,7 @@ from lnetstat.dashboards.definition import Panel, Target, Threshold
 from lnetstat.dashboards.expressions import (
     busiest,
     called,
+    fastest,
     of_routers,
     rate,
     share_of_buffers,
@@ -138,8 +139,8 @@ CPUS = Panel(
     f"Time of all CPUs that is neither idle nor waiting for I/O, and of that the soft interrupts, in which the network card is served. "
     f"Normal: well below the number of CPUs. {TEN}",
     (
-        Target(called("scale(highest(perSecond(lnet.$host.cpu.busy),5,'max'),0.01)", 1, 3)),
-        Target(called("scale(highest(perSecond(lnet.$host.cpu.softirq),5,'max'),0.01)", 1, 3)),
+        Target(called(fastest("scale(perSecond(lnet.$host.cpu.busy),0.01)", 5), 1, 3)),
+        Target(called(fastest("scale(perSecond(lnet.$host.cpu.softirq),0.01)", 5), 1, 3)),
     ),
     zero=True,
 )
