@@ -55,7 +55,7 @@ class BuildError(Exception):
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Build the package for nodes.")
     parser.add_argument("kind", choices=("deb", "rpm", "rpm-el"))
-    parser.add_argument("--to", default="dist", metavar="DIR", type=Path, help="where the package goes (default: dist)")
+    parser.add_argument("--to", default="build", metavar="DIR", type=Path, help="where the package goes (default: build)")
     options = parser.parse_args(arguments)
     os.umask(0o022)  # the same modes whoever builds
     try:

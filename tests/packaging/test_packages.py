@@ -142,6 +142,14 @@ def test_what_keeps_a_package_from_being_built_is_one_line(given, words, tmp_pat
     assert "Traceback" not in str(error.value)
 
 
+def test_the_install_page_calls_the_packages_by_their_names(packages):
+    page = (ROOT / "docs" / "install.md").read_text()
+    built = {packages.deb.name, packages.rpm.name, packages.rpm_el.name}
+    assert set(re.findall(r"/tmp/(\S+\.(?:deb|rpm))", page)) == built
+    shown = subprocess.run(["dpkg-deb", "-f", str(packages.deb), "Package"], capture_output=True, text=True, check=True)
+    assert set(re.findall(r"(?:apt-get|dnf) (?:remove|purge) (\S+)", page)) == {shown.stdout.strip()}
+
+
 # ---- the .deb on a machine ----
 
 
