@@ -30,7 +30,8 @@ PLAY_S_MIN = 0.05
 class Feed(Protocol):
     """Something that is alive: `read` may take its time, it is called from a thread of its own."""
 
-    problems: list[str]
+    @property
+    def problems(self) -> list[str]: ...
 
     def read(self) -> Tick: ...
 

@@ -1,0 +1,191 @@
+"""Peers, NIs, buffers and services as they are now, or at any moment of a recording."""
+
+import contextlib
+import json
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from lnetstat.cli._options import Interval, Name
+from lnetstat.cli._times import Moment, MomentType
+from lnetstat.words import printable
+
+if TYPE_CHECKING:
+    from lnetstat.top.feeds import RecordingFeed
+    from lnetstat.top.model import Model, View
+    from lnetstat.top.ticks import Tick
+    from lnetstat.top.view import Feed
+
+WIDTH_MIN = 60
+ENTER, LEAVE = "\x1b[?1049h\x1b[H\x1b[J", "\x1b[?1049l"
+
+
+@click.command()
+@click.argument("recording", required=False, type=Name())
+@click.option("--root", type=Name(), default="/", metavar="DIR", help="Read DIR instead of / (with -w: on each node).")
+@click.option(
+    "-w", "--nodes", type=Name(), metavar="NODES", help="Read these nodes through ssh: rtr[1-8], @group. They need sh and cat only."
+)
+@click.option(
+    "--ssh", "ssh", type=Name(), default="ssh", show_default=True, metavar="COMMAND", help="With -w: the ssh to use, with options."
+)
+@click.option("--host", type=Name(), help="Only this host of a recording; else the name to show for this node.")
+@click.option("-i", "--interval", "interval_s", type=Interval(), default="1s", show_default=True, help="Time between samples.")
+@click.option("--at", type=MomentType(), metavar="TIME", help="Recording: begin here (ISO 8601 with a zone, or -10m before its end).")
+@click.option("--once", is_flag=True, help="Print one sample as text, and end. So it is where the output is no terminal.")
+@click.option("-n", "--samples", type=click.IntRange(min=1), help="Print so many samples as text; from the second on there are rates.")
+@click.option("--rows", type=click.IntRange(min=1), default=10, show_default=True, help="Text: the worst rows of each table.")
+@click.option("--json", "as_json", is_flag=True, help="Print one sample as JSON, all rows with raw numbers.")
+def command(
+    recording: str | None,
+    root: str,
+    nodes: str | None,
+    ssh: str,
+    host: str | None,
+    interval_s: float,
+    at: Moment | None,
+    once: bool,
+    samples: int | None,
+    rows: int,
+    as_json: bool,
+) -> int:
+    """Look at a node's credits: peers, NIs, router buffers, service counters; who has run out now, who did since the last reset.
+
+    RECORDING is looked at in the same way, sample by sample: left and right go to and fro, space plays it. `?` tells the keys. The worst
+    rows stand first: !! marks credits that have run out now, ! those that did since the mark was reset, x a peer that is down.
+
+    \b
+    Examples:
+      lnetstat top                             this node, once a second
+      lnetstat top rec --at -10m               a recording, from ten minutes before its end
+      lnetstat top -w rtr[1-8] --ssh 'ssh -l root'
+      watch -n 2 lnetstat top --once --rows 5
+      lnetstat top --json | jq '.peers[] | select(.mark == "short")'
+    """
+    if recording is not None and (root != "/" or nodes is not None):
+        raise click.UsageError("RECORDING is looked at by itself: leave out --root and -w")
+    if at and recording is None:
+        raise click.UsageError("--at is a moment of a recording: name one")
+    plain = once or as_json or samples is not None or not (sys.stdin.isatty() and sys.stdout.isatty())
+    if recording is not None:
+        return _recorded(recording, host, at, plain=plain, samples=samples or 1, rows=rows, as_json=as_json)
+    with contextlib.ExitStack() as stack:
+        feed = _alive(stack, root, nodes, ssh, host, interval_s)
+        first = feed.read()
+        if plain:
+            return _printed(_every(feed, first, interval_s, samples or 1), rows, as_json=as_json, feed=feed)
+        _interactive(feed, [first], interval_s)
+        for problem in feed.problems:
+            click.echo(f"lnetstat: {printable(problem)}", err=True)
+        return 3 if feed.problems else 0
+
+
+def _alive(stack: contextlib.ExitStack, root: str, nodes: str | None, ssh: str, host: str | None, interval_s: float) -> "Feed":
+    from lnetstat.top.feeds import LiveFeed
+
+    if nodes is not None:
+        from lnetstat.cli._remote import remote_feed
+
+        return stack.enter_context(remote_feed(nodes, ssh, root, interval_s))
+    feed = LiveFeed(root, host)
+    stack.callback(feed.close)
+    return feed
+
+
+def _recorded(path: str, host: str | None, at: Moment | None, *, plain: bool, samples: int, rows: int, as_json: bool) -> int:
+    from lnetstat.errors import SourceError
+    from lnetstat.sources import open_recorded
+    from lnetstat.top.feeds import RecordingFeed
+
+    found = open_recorded(path)
+    if found is None:
+        raise SourceError(f"{path}: no recording: expected the folder that `lnetstat record` wrote, or raw files of collectl")
+    feed = RecordingFeed(found, path, host)
+    if at:
+        ticks = feed.seek(at.absolute_ns(feed.end_ns))
+    else:
+        ticks = feed.last() if plain else feed.first()
+    assert ticks is not None
+    if plain:
+        return _printed(_on(feed, ticks, samples), rows, as_json=as_json, feed=feed)
+    _interactive(feed, ticks, 1.0)
+    return 0
+
+
+def _on(feed: "RecordingFeed", ticks: Sequence["Tick"], samples: int) -> "Iterator[tuple[View, Model]]":
+    """Yield the moment that the ticks end with, and those that follow in the recording."""
+    from lnetstat.top.model import Model
+
+    model = Model()
+    *before, shown = ticks
+    for tick in before:
+        model.feed(tick)
+    yield model.feed(shown), model
+    for _ in range(samples - 1):
+        following = feed.next()
+        if following is None:
+            return
+        yield model.feed(following[0]), model
+
+
+def _every(feed: "Feed", first: "Tick", interval_s: float, samples: int) -> "Iterator[tuple[View, Model]]":
+    """Yield what is read, at whole multiples of the interval."""
+    from lnetstat.agent.ticks import NS, Ticks
+    from lnetstat.top.model import Model
+
+    model = Model()
+    yield model.feed(first), model
+    ticks = Ticks(interval_s, time.monotonic_ns(), time.time_ns())
+    for _ in range(samples - 1):
+        time.sleep(max(0.0, (ticks.due_ns - time.monotonic_ns()) / NS))
+        yield model.feed(feed.read()), model
+        ticks.advance(time.monotonic_ns())
+
+
+def _printed(moments: "Iterator[tuple[View, Model]]", rows: int, *, as_json: bool, feed: "Feed | RecordingFeed") -> int:
+    from lnetstat.top import text
+    from lnetstat.top.trail import BARS, BARS_ASCII
+
+    failed = False
+    bars = BARS if "utf" in (sys.stdout.encoding or "").lower() else BARS_ASCII
+    for number, (view, model) in enumerate(moments):
+        failed = failed or view.failed
+        if as_json:
+            click.echo(json.dumps(text.document(view)))
+        else:
+            width = max(WIDTH_MIN, shutil.get_terminal_size((80, 24)).columns)
+            click.echo(("\n" if number else "") + text.screen(view, model, rows=rows, width=width, bars=bars), nl=False)
+        sys.stdout.flush()
+    for problem in feed.problems:
+        click.echo(f"lnetstat: {printable(problem)}", err=True)
+    return 3 if failed or feed.problems else 0
+
+
+def _interactive(feed: "Feed | RecordingFeed", first: Sequence["Tick"], interval_s: float) -> None:
+    """Run the view. What has been read stands on the screen before textual is imported, which takes longer than all the rest."""
+    try:
+        _show_at_once(first)
+        from lnetstat.top.view import Top
+
+        Top(feed, first, interval_s=interval_s).run()
+    finally:
+        sys.stdout.write(LEAVE)
+        sys.stdout.flush()
+
+
+def _show_at_once(first: Sequence["Tick"]) -> None:
+    from lnetstat.top.model import Model
+    from lnetstat.top.panes import PEERS
+    from lnetstat.top.text import screen
+
+    width, height = os.get_terminal_size(sys.stdout.fileno())
+    model = Model()
+    view = [model.feed(tick) for tick in first][-1]
+    lines = screen(view, model, rows=height, width=max(WIDTH_MIN, width - 1), panes=(PEERS,)).splitlines()
+    sys.stdout.write(ENTER + "\r\n".join(line[: width - 1] for line in lines[: height - 1]))
+    sys.stdout.flush()
