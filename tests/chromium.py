@@ -24,6 +24,10 @@ OPTIONS = (
     "--no-first-run",
     "--disable-dev-shm-usage",
     "--hide-scrollbars",
+    # Several pages are open at once, and none of them is in front.
+    "--disable-background-timer-throttling",
+    "--disable-backgrounding-occluded-windows",
+    "--disable-renderer-backgrounding",
 )
 PATIENCE_S = 30.0
 POLL_S = 0.02
@@ -68,7 +72,7 @@ class Browser:
         context = self.send("Target.createBrowserContext")["browserContextId"]
         target = self.send("Target.createTarget", url="about:blank", browserContextId=context)["targetId"]
         session = self.send("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        page = Page(self, session)
+        page = Page(self, session, target)
         for domain in ("Page", "Runtime", "Log", "Network"):
             page.send(f"{domain}.enable")
         page.send("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
@@ -78,8 +82,11 @@ class Browser:
 
 
 class Page:
-    def __init__(self, browser: Browser, session: str) -> None:
-        self._browser, self._session = browser, session
+    def __init__(self, browser: Browser, session: str, target: str) -> None:
+        self._browser, self._session, self._target = browser, session, target
+
+    def close(self) -> None:
+        self._browser.send("Target.closeTarget", targetId=self._target)
 
     def send(self, method: str, **params: Any) -> dict[str, Any]:
         return self._browser.send(method, self._session, **params)

@@ -125,7 +125,7 @@ function level(threshold, colours) {
 
 function words(threshold, colours) {
   return {
-    text: inert(threshold.words, 60), xref: "paper", x: 1, xanchor: "right", y: threshold.value, yanchor: threshold.below ? "top" : "bottom",
+    text: inert(threshold.words, 60), xref: "paper", ...(threshold.level === "critical" ? { x: 1, xanchor: "right" } : { x: 0, xanchor: "left" }), y: threshold.value, yanchor: threshold.below ? "top" : "bottom",
     showarrow: false, font: { size: 11, color: colours[threshold.level] }, bgcolor: colours.paper, borderpad: 1, opacity: 0.9,
   };
 }

@@ -28,7 +28,11 @@ export class Panel {
       about.classList.toggle("open", open);
       info.setAttribute("aria-expanded", String(open));
     };
-    info.addEventListener("click", () => expand(!about.classList.contains("open")));
+    info.addEventListener("click", () => {
+      const open = about.classList.contains("open");
+      expand(!open);
+      if (open) info.blur(); // focus alone shows it too
+    });
     info.addEventListener("keydown", (event) => {
       if (event.key !== "Escape") return;
       expand(false);
@@ -116,7 +120,9 @@ export class Panel {
   /** Write the legend: a button a curve, with its last value and its range. */
   list() {
     const [divisor, unit] = axisScale(this.definition, this.curves.filter((each) => !each.right));
-    this.legend.replaceChildren(...this.curves.map((curve) => {
+    const head = make("li", { className: "head" });
+    head.append(make("span", { className: "name" }), make("span", { className: "values", textContent: "last" }), make("span", { className: "extremes", textContent: "lowest … highest" }));
+    this.legend.replaceChildren(...(this.curves.length ? [head] : []), ...this.curves.map((curve) => {
       const size = curve.right ? 1 : divisor;
       const swatch = make("span", { className: `swatch ${dashOf(curve.number)}` });
       swatch.style.color = colourOf(curve.number);
@@ -124,7 +130,6 @@ export class Panel {
       const values = make("span", { className: "values" });
       values.textContent = `${number(curve.last / size)}${curve.right ? " (right axis)" : ""}`;
       const extremes = make("span", { className: "extremes", textContent: `${number(curve.least / size)} … ${number(curve.most / size)}` });
-      extremes.title = "lowest … highest in this range";
       values.title = `last value, at ${stamp(curve.points.at(-1)[0])}`;
       const button = make("button", { type: "button" });
       button.setAttribute("aria-pressed", String(!curve.hidden));
@@ -142,7 +147,7 @@ export class Panel {
     this.hidden[curve.hidden ? "add" : "delete"](curve.label);
     const at = this.curves.indexOf(curve);
     this.show(this.incidents?.() ?? []);
-    this.legend.children[at].firstChild.focus();
+    this.legend.querySelectorAll("button")[at].focus();
   }
 }
 

@@ -1,0 +1,110 @@
+"""The stack's own page: its files say nothing of another place, its data cannot act, and only what belongs to it is served."""
+
+import contextlib
+import http.client
+import json
+import re
+
+import pytest
+
+from lnetstat.dashboards import DASHBOARDS
+from lnetstat.stack import page
+
+NASTY = "</script><script>alert(1)</script>&"
+
+
+def data_of(text):
+    return re.search(r'<script type="application/json" id="definition">(.*?)</script>', text, re.DOTALL)[1]
+
+
+def headers_of(rig, path):
+    connection = http.client.HTTPConnection("127.0.0.1", rig.web_port, timeout=60)
+    with contextlib.closing(connection):
+        connection.request("HEAD", path)
+        return dict(connection.getresponse().getheaders())
+
+
+def test_the_dashboards_are_in_the_page_as_they_are_defined():
+    found = json.loads(data_of(page.index(DASHBOARDS, "7.1.0")))
+    assert found["tag"] == "lnetstat"
+    assert [each["slug"] for each in found["dashboards"]] == [each.slug for each in DASHBOARDS]
+    first, panel = found["dashboards"][0], DASHBOARDS[0].panels[0]
+    assert first["panels"][0]["targets"][0]["expression"] == panel.targets[0].expression
+    assert first["variables"][0]["query"] == DASHBOARDS[0].variables[0].query
+
+
+def test_a_text_in_a_dashboard_cannot_end_its_element():
+    text = page.index((DASHBOARDS[0]._replace(title=NASTY),), "7.1.0")
+    assert "alert(1)</script" not in text
+    assert json.loads(data_of(text))["dashboards"][0]["title"] == NASTY
+
+
+def test_nothing_is_asked_of_another_place_and_no_script_stands_in_the_page():
+    for source in page.SOURCES.iterdir():
+        if source.suffix in page.SUFFIXES:
+            text = source.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
+            assert not re.search(r"https?:|//[a-z]+\.", text), source.name
+            assert "innerHTML" not in text, source.name
+            assert not re.search(r"\son[a-z]+=", text), source.name
+
+
+def test_without_plotly_the_page_is_there_and_it_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(page, "plotly_script", lambda: None)
+    told = []
+    page.write(tmp_path, told.append, DASHBOARDS)
+    assert "lnetstat[analysis]" in told[0]
+    assert (tmp_path / "page" / "index.html").is_file()
+    assert not (tmp_path / "page" / "plotly.min.js").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("", "text/html"),
+        ("page.js", "text/javascript"),
+        ("page.css", "text/css"),
+        ("icon.svg", "image/svg"),
+        ("plotly.min.js", "text/javascript"),
+    ],
+)
+def test_files_of_the_page_are_served_as_what_they_are(filled, name, kind):
+    answer = filled.get(page.PATH + name)
+    assert answer.status == 200
+    assert answer.kind.startswith(kind)
+
+
+@pytest.mark.parametrize(
+    "name", ["../conf/secret_key", "..%2fconf%2fsecret_key", "%2e%2e/report.html", "secret_key", "none.js", "a/b.js", "index.htm"]
+)
+def test_nothing_else_is_served(filled, name):
+    assert filled.get(page.PATH + name).status == 404
+
+
+def test_a_foreign_name_that_points_here_gets_nothing(filled):
+    assert filled.get(page.PATH, host="evil.example").status == 400
+
+
+def test_the_report_is_linked_and_served_without_an_origin_where_there_is_one(filled):
+    report = filled.stack.folder / page.REPORT
+    assert b"report.html" not in filled.get(page.PATH).body
+    assert filled.get(page.PATH + page.REPORT).status == 404
+    report.write_text("<p>all is well</p>")
+    try:
+        assert b'href="report.html"' in filled.get(page.PATH).body
+        answer = filled.get(page.PATH + page.REPORT)
+        assert (answer.status, answer.body) == (200, b"<p>all is well</p>")
+        assert "sandbox" in headers_of(filled, page.PATH + page.REPORT)["Content-Security-Policy"]
+    finally:
+        report.unlink()
+
+
+def test_the_policy_lets_only_this_server_speak(filled):
+    headers = headers_of(filled, page.PATH)
+    assert "default-src 'self'" in headers["Content-Security-Policy"]
+    assert "script-src" not in headers["Content-Security-Policy"]
+    assert headers["X-Content-Type-Options"] == "nosniff"
+
+
+def test_graphite_web_is_as_it_was(filled):
+    for path in ("/", "/dashboard/", "/version/", "/metrics/find?query=*"):
+        assert filled.get(path).status == 200, path

@@ -1,0 +1,265 @@
+"""The page in a real Chromium on a real stack: what is chosen is drawn, what is not there is said, and no name acts."""
+
+import http.client
+import json
+import time
+from urllib.parse import urlencode
+
+import pytest
+
+from lnetstat.dashboards import DASHBOARDS
+from lnetstat.dashboards.definition import HOST, Panel, Target, Threshold
+from lnetstat.model import Point
+from lnetstat.stack import page
+from tests.chromium import CHROMIUM, WITHOUT, chromium
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=WITHOUT)
+
+NASTY = "<script>alert(1)<b>x%{y}'"  # Carbon itself refuses a name with ; in it
+CREDITS = Panel(
+    "credits",
+    "Peer credits",
+    "credits",
+    "Left at the worst peer.",
+    (Target("aliasByNode(lnet.$host.peers.*.tx_credits_worst,1)"),),
+    (Threshold(0, "critical", "messages wait", below=True),),
+)
+SENT = Target("lnet.$host.lnet_stats.send_length", "sent")
+RECEIVED = Target("lnet.$host.lnet_stats.recv_length", "received", right=True)
+BYTES = Panel("bytes", "Bytes", "bytes/s", "Two axes.", (SENT, RECEIVED))
+ABSENT = Panel("absent", "Absent", "", "Nobody sends this.", (Target("lnet.$host.no.such.metric"),))
+BROKEN = Panel("broken", "Broken", "", "Not a function.", (Target("noSuchFunction(lnet.$host.lnet_stats.drop_count)"),))
+PLOT = "document.querySelector('.plot')"
+
+
+@pytest.fixture(scope="module")
+def rig(filled):
+    """The stack with two more hosts, one hostile, one silent for five minutes; and two dashboards, one with all that can go wrong."""
+    test = DASHBOARDS[0]._replace(slug="test", title="Test", minutes=15, variables=(HOST,), panels=(CREDITS, BYTES))
+    faults = test._replace(slug="faults", panels=(CREDITS, ABSENT, BROKEN))
+    page.write(filled.stack.folder, filled.told.append, (test, faults, *DASHBOARDS))
+    now = int(time.time())
+    points = [Point(f"lnet.{NASTY}.peers.tcp1.tx_credits_worst", -3.0, now - back) for back in range(30)]
+    points += [Point("lnet.quiet.peers.tcp1.tx_credits_worst", 0.0, now - 300 - back) for back in range(30)]
+    filled.send(points)
+    filled.rendered_whole("lnet.quiet.peers.tcp1.tx_credits_worst", now - 400, now, 30)
+    filled.rendered_whole("lnet.*.peers.tcp1.tx_credits_worst", now - 400, now, 60)
+    return filled
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    with chromium(tmp_path_factory.mktemp("browser")) as found:
+        yield found
+
+
+@pytest.fixture
+def view(rig, browser):
+    """A function that opens the page with such a query and waits until all of it is drawn."""
+    views = []
+
+    def show(width=1280, height=1400, scheme="light", **query):
+        view = browser.page(width, height)
+        views.append(view)
+        view.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        view.open(f"{rig.stack.page_url}?{urlencode({'dashboard': 'test'} | query)}")
+        drawn(view)
+        return view
+
+    yield show
+    for view in views:
+        view.close()
+
+
+def drawn(view):
+    """Wait until what the address asks for is drawn; the mark is taken off, so that the next wait is for the next drawing."""
+    view.wait("document.documentElement.dataset.turn")
+    view.value("delete document.documentElement.dataset.turn")
+
+
+def around(rig):
+    begin_s = rig.points[0].time_s
+    return {"from": iso(begin_s - 60), "until": iso(begin_s + 180)}
+
+
+def iso(second):
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(second))
+
+
+def words(view, slug):
+    return view.value(f"document.querySelector('#title-{slug}').closest('.panel').querySelector('.words').textContent")
+
+
+def box(view):
+    """Return left, top, width and height of the first plot's inside."""
+    inside = f"{PLOT}.querySelector('.nsewdrag').getBoundingClientRect()"
+    return view.value(f"(({{ x, y, width, height }}) => [x, y, width, height])({inside})")
+
+
+def choose(view, name, value):
+    view.value(
+        f"(() => {{ const list = document.querySelector('#{name}'); list.value = '{value}'; list.dispatchEvent(new Event('change')); }})()"
+    )
+
+
+def ranges(view):
+    return view.value(
+        "[...document.querySelectorAll('.plot.js-plotly-plot')].map((each) => each.layout.xaxis.range.map((x) => +new Date(x)).join())"
+    )
+
+
+def test_the_routers_dashboard_is_drawn_without_a_word_on_the_console_and_nobody_else_is_asked(view, rig):
+    seen = view(dashboard="lnet-router", host="rtr1", **around(rig))
+    assert seen.console() == []
+    assert seen.value("document.querySelectorAll('.panel[data-drawn]').length") >= 6
+    assert (
+        max(len(path) for path in seen.value("[...document.querySelectorAll('.js-line')].map((each) => each.getAttribute('d') ?? '')"))
+        > 500
+    )
+    assert {each["request"]["url"].split("/")[2] for each in seen.events("Network.requestWillBeSent")} == {f"127.0.0.1:{rig.web_port}"}
+    assert seen.value("document.title") == "LNet router · lnetstat"
+
+
+def test_no_series_no_values_an_error_and_zero_are_four_things(view, rig):
+    seen = view(dashboard="faults", host="quiet", last=15)
+    assert words(seen, "credits") == ""
+    assert seen.value("document.querySelector('.legend button .values').textContent") == "0"
+    assert words(seen, "absent").startswith("No such series")
+    assert "noSuchFunction" in words(seen, "broken")
+    assert "400" in words(seen, "broken")
+    assert "5 min old" in seen.value("document.querySelector('#status.stale').textContent")
+    seen = view(host="quiet", last=1)
+    assert words(seen, "credits").startswith("No values in this range")
+
+
+def test_a_range_dragged_or_chosen_holds_for_all_and_back_undoes_it(view, rig):
+    seen = view(host="rtr1", **around(rig))
+    before = ranges(seen)
+    assert len(before) == 2
+    left, top, width, height = box(seen)
+    seen.drag((left + width * 0.25, top + height / 2), (left + width * 0.75, top + height / 2))
+    seen.wait(f"!location.search.includes({json.dumps(urlencode(around(rig)))})")
+    drawn(seen)
+    zoomed = ranges(seen)
+    assert len(set(zoomed)) == 1
+    begin, end = map(float, zoomed[0].split(","))
+    assert end - begin == pytest.approx(120_000, abs=10_000)
+    seen.value("history.back()")
+    drawn(seen)
+    assert ranges(seen) == before
+    choose(seen, "range", "60")
+    drawn(seen)
+    assert "last=60" in seen.value("location.search")
+    assert len({round(float(each.split(",")[1]) - float(each.split(",")[0])) for each in ranges(seen)} | {3_600_000}) == 1
+
+
+def test_a_host_chosen_is_the_only_one_drawn_and_stands_in_the_address(view):
+    seen = view(last=15)
+    names = "[...document.querySelectorAll('.panel:first-child .legend button .name')].map((each) => each.textContent)"
+    assert {"rtr1", "quiet"} <= set(seen.value(names))
+    choose(seen, "host", "quiet")
+    drawn(seen)
+    assert seen.value(names) == ["quiet"]
+    assert "host=quiet" in seen.value("location.search")
+
+
+def test_pointing_at_a_curve_says_its_value_and_the_time_with_its_zone(view, rig):
+    seen = view(host="rtr1", **around(rig))
+    left, top, width, height = box(seen)
+    seen.mouse("mouseMoved", left + width * 0.4, top + height * 0.4)
+    seen.mouse("mouseMoved", left + width * 0.5, top + height * 0.5)
+    text = seen.wait(f"{PLOT}.querySelector('.hoverlayer').textContent")
+    assert " UTC" in text
+    assert "rtr1" in text
+
+
+def test_what_comes_new_is_drawn_when_asked_and_by_itself(view, rig):
+    seen = view(host="fresh", last=5)
+    assert words(seen, "credits").startswith("No such series")
+    path, now = "lnet.fresh.peers.tcp1.tx_credits_worst", int(time.time())
+    rig.send([Point(path, 7.0, now)])
+    rig.rendered_whole(path, now - 5, now + 5, 1)
+    last = "document.querySelector('.legend button .values')?.textContent"
+    seen.key("r")
+    seen.wait(f"{last} === '7'")
+    choose(seen, "refresh", "5")
+    rig.send([Point(path, 8.0, now + 1)])
+    seen.wait(f"{last} === '8'")
+
+
+def test_a_server_that_is_gone_is_said_and_what_was_drawn_stays(view, rig):
+    seen = view(host="rtr1", **around(rig))
+    seen.send("Network.emulateNetworkConditions", offline=True, latency=0, downloadThroughput=-1, uploadThroughput=-1)
+    seen.key("r")
+    drawn(seen)
+    assert "does not answer" in words(seen, "credits")
+    assert seen.value("document.querySelectorAll('.panel:first-child .js-line').length") == 1
+    seen.send("Network.emulateNetworkConditions", offline=False, latency=0, downloadThroughput=-1, uploadThroughput=-1)
+    seen.key("r")
+    drawn(seen)
+    assert words(seen, "credits") == ""
+
+
+def test_hostile_names_are_shown_as_they_are_and_run_nothing(view, rig):
+    post(rig, {"what": NASTY, "when": int(time.time()) - 5, "tags": ["lnetstat"], "data": "{"})
+    seen = view(host=NASTY, last=5)
+    assert seen.console() == []
+    assert seen.events("Page.javascriptDialogOpening") == []
+    assert NASTY in seen.value("document.querySelector('.panel:first-child .legend').textContent")
+    assert NASTY in seen.value("[...document.querySelector('#host').options].map((each) => each.textContent)")
+    assert NASTY in seen.value("document.querySelector('#incidents ol').textContent")
+    assert seen.value("document.querySelectorAll('main b, #incidents b, main script').length") == 0
+    left, top, width, height = box(seen)
+    for share in (0.9, 0.95, 0.98):
+        seen.mouse("mouseMoved", left + width * share, top + height * 0.5)
+    seen.wait(f"{PLOT}.querySelector('.hoverlayer').textContent.includes('<script>')")
+
+
+def test_an_incident_is_a_band_from_its_begin_to_its_end_and_a_line_in_the_list(view, rig):
+    begin_s = rig.points[0].time_s + 20
+    for change, when in (("begin", begin_s), ("end", begin_s + 30)):
+        data = {"kind": "dead_time", "subject": "rtr1", "change": change, "severity": "critical", "message": f"dead time {change}s"}
+        post(
+            rig,
+            {"what": f"dead_time {change}", "when": when, "tags": ["lnetstat", "dead_time", change, "critical"], "data": json.dumps(data)},
+        )
+    seen = view(host="rtr1", **around(rig))
+    shapes = seen.wait(f"{PLOT}.layout.shapes.filter((each) => each.type === 'rect').map((each) => [each.x0, each.x1])")
+    assert [begin_s * 1000, (begin_s + 30) * 1000] in shapes
+    listed = seen.value("document.querySelector('#incidents ol').textContent")
+    assert "30 s" in listed
+    assert "dead time begins" in listed
+
+
+def test_keys_a_switch_that_is_remembered_and_an_address_that_is_not_understood(view):
+    seen = view(scheme="dark", last="many")
+    assert "last=many" in seen.value("document.querySelector('#problem').textContent")
+    background = "getComputedStyle(document.body).backgroundColor"
+    assert seen.value(background) == "rgb(20, 23, 26)"
+    seen.key("t")
+    assert seen.value(background) == "rgb(255, 255, 255)"
+    seen.send("Page.reload")
+    seen.wait("document.querySelector('#theme').textContent === 'Colours: light'")
+    assert seen.value(background) == "rgb(255, 255, 255)"
+    seen.key("?")
+    assert seen.value("document.querySelector('#help').open")
+    seen.key("Escape")
+    seen.wait("!document.querySelector('#help').open")
+    seen.key("h")
+    assert seen.value("document.activeElement.id") == "host"
+    seen.value("document.activeElement.blur()")
+    seen.value("document.querySelector('.info').focus()")
+    assert "Left at the worst peer." in seen.value("document.querySelector('.panel').innerText")
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_page_fits_a_phone_and_a_desk(view, rig, width):
+    seen = view(width=width, host="rtr1", **around(rig))
+    assert seen.value("document.documentElement.scrollWidth") == width
+
+
+def post(rig, event):
+    connection = http.client.HTTPConnection("127.0.0.1", rig.web_port, timeout=60)
+    connection.request("POST", "/events/", json.dumps(event), {"Content-Type": "application/json"})
+    assert connection.getresponse().status == 200
+    connection.close()
