@@ -3,6 +3,7 @@
 Node 1 of every path is the host. Minima and maxima stay what they are when Graphite thins out points for the screen (consolidateBy).
 """
 
+BRIDGED = 60  # points: an agent may sample once a minute into slots of a second
 MOST = 10  # series of one expression: more cannot be told apart, and graphite-web leaves the legend out
 
 
@@ -16,9 +17,21 @@ def worst_high(path: str, *nodes: int, count: int = MOST) -> str:
     return called(f"highest(removeEmptySeries(consolidateBy({path},'max')),{count},'max')", *nodes)
 
 
+def per_second(path: str) -> str:
+    """Return what counters gain per second. perSecond alone gives nothing next to a missing point: lost samples, or an agent that
+    samples less often than Carbon has slots, would leave holes or no curve. Over a gap the mean of the gap is drawn, which is true.
+    """
+    return f"perSecond(interpolate({path},{BRIDGED}))"
+
+
+def reporting(path: str) -> str:
+    """Return how many series of a path go on at each moment; one that is silent for longer than BRIDGED points does not."""
+    return f"sumSeries(isNonNull(keepLastValue({path},{BRIDGED})))"
+
+
 def busiest(path: str, *nodes: int, count: int = MOST) -> str:
     """Return the rates of the `count` counters that moved most, called by these nodes of their paths."""
-    return called(f"highest(removeEmptySeries(perSecond({path})),{count},'max')", *nodes)
+    return called(f"highest(removeEmptySeries({per_second(path)}),{count},'max')", *nodes)
 
 
 def fastest(expression: str, count: int = MOST) -> str:
@@ -43,7 +56,7 @@ def by_host(path: str, how: str) -> str:
 
 def rate(path: str) -> str:
     """Return what the counters of a path gain per second, added up."""
-    return f"sumSeries(perSecond({path}))"
+    return f"sumSeries({per_second(path)})"
 
 
 def mean_of(counter: str, factor: str) -> str:
@@ -52,7 +65,7 @@ def mean_of(counter: str, factor: str) -> str:
 
     No value where there was no event. asPercent is Graphite's only division that pairs series by their names; hence 100 in `factor`.
     """
-    return f"scale(asPercent(perSecond({counter}.sum),perSecond({counter}.samples),1,3,4),{factor})"
+    return f"scale(asPercent({per_second(f'{counter}.sum')},{per_second(f'{counter}.samples')},1,3,4),{factor})"
 
 
 def of_routers(name: str) -> str:

@@ -7,6 +7,7 @@ tests read the files with Grafana's own foundation SDK, and send every target to
 from typing import Any
 
 from lnetstat.dashboards.definition import EVENT_TAG, Dashboard, Panel, Target, Threshold, Variable
+from lnetstat.dashboards.expressions import BRIDGED
 
 SCHEMA_VERSION = 41  # of Grafana 11.6
 TAG = "lnetstat"
@@ -89,7 +90,7 @@ def _defaults(panel: Panel) -> dict[str, Any]:
             "fillOpacity": {"stacked": 40, "bars": 60}.get(panel.kind, 0),
             "stacking": {"mode": "normal" if panel.kind == "stacked" else "none", "group": "A"},
             "showPoints": "never",
-            "spanNulls": False,  # a gap is a gap
+            "spanNulls": BRIDGED * 1000,  # ms; a longer gap is a gap
             "thresholdsStyle": {"mode": "area" if panel.thresholds else "off"},
         },
     }

@@ -7,12 +7,13 @@ from typing import Any
 from urllib.parse import urlencode
 
 from lnetstat.dashboards.definition import EVENT_TAG, Dashboard, Panel, Target, substituted
+from lnetstat.dashboards.expressions import BRIDGED
 
 WIDTH, HEIGHT = 586, 308
 REFRESH_MS = 10_000
 COLOURS = {"warning": "orange", "critical": "red"}
 DRAWN = {
-    "lines": {"lineMode": "connected", "connectedLimit": "5"},  # a lone point is seen, a gap is a gap
+    "lines": {"lineMode": "connected", "connectedLimit": str(BRIDGED)},  # a longer gap is a gap
     "stacked": {"areaMode": "stacked", "lineMode": "slope"},
     "steps": {"lineMode": "staircase"},
     "bars": {"areaMode": "first", "areaAlpha": "0.5", "lineMode": "staircase"},

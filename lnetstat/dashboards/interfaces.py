@@ -1,7 +1,7 @@
 """Interface health (multi-rail), and lnetstat itself."""
 
 from lnetstat.dashboards.definition import HOST, NET, Dashboard, Panel, Target, Threshold
-from lnetstat.dashboards.expressions import busiest, with_nids, worst_high, worst_low
+from lnetstat.dashboards.expressions import busiest, reporting, with_nids, worst_high, worst_low
 from lnetstat.dashboards.shared import ANY_CRITICAL, DROPS, ERRORS, NI_CREDITS, NIS, PEERS_DOWN, ROUTES_DOWN, TEN
 from lnetstat.reduce.metrics import SERIES_MAX
 
@@ -84,8 +84,8 @@ ITSELF = Dashboard(
             "agents",
             "Agents that report",
             "agents",
-            "How many of the chosen nodes' agents sent something at this moment. The newest second is always incomplete.",
-            (Target(f"sumSeries(isNonNull({SELF}.series))", "agents"),),
+            "How many of the chosen nodes' agents send something, with pauses of a minute at most. Normal: a flat line.",
+            (Target(reporting(f"{SELF}.series"), "agents"),),
             kind="steps",
             zero=True,
         ),

@@ -1,7 +1,7 @@
 """LNet overview, and Router."""
 
 from lnetstat.dashboards.definition import HOST, NET, Dashboard, Panel, Target
-from lnetstat.dashboards.expressions import busiest, by_host, of_routers, rate, with_nids, worst_high, worst_low
+from lnetstat.dashboards.expressions import busiest, by_host, of_routers, rate, reporting, with_nids, worst_high, worst_low
 from lnetstat.dashboards.shared import (
     BUFFERS_FREE,
     BUFFERS_SHARE,
@@ -35,10 +35,9 @@ OVERVIEW = Dashboard(
             "nodes",
             "Nodes that report",
             "nodes",
-            "How many of the chosen nodes sent their counters at this moment. Normal: a flat line. A step down: a node or its agent "
-            "is gone. "
-            "The newest second is always incomplete.",
-            (Target(f"sumSeries(isNonNull({STATS}.send_count))", "nodes"),),
+            "How many of the chosen nodes send their counters, with pauses of a minute at most. Normal: a flat line. "
+            "A step down: a node or its agent is gone.",
+            (Target(reporting(f"{STATS}.send_count"), "nodes"),),
             kind="steps",
             zero=True,
         ),

@@ -1,7 +1,7 @@
 """OSS: what the I/O service does while the pings come."""
 
 from lnetstat.dashboards.definition import HOST, NET, Dashboard, Panel, Target, Threshold
-from lnetstat.dashboards.expressions import busiest, called, fastest, mean_of, rate, worst_high, worst_low
+from lnetstat.dashboards.expressions import busiest, called, fastest, mean_of, per_second, rate, worst_high, worst_low
 from lnetstat.dashboards.shared import BULK_AND_PINGS, COUNTERS, CPUS, NI_CREDITS, PEER_CREDITS, TEN
 
 SERVICES = f"{COUNTERS}.{{ost,ost_io}}"
@@ -14,7 +14,8 @@ def _mean(counter: str, factor: str, *nodes: int) -> Target:
 
 def _of_targets(what: str) -> str:
     """Return the rates of obdfilter's read_bytes and write_bytes, added up over the targets of each host: HOST.read_bytes."""
-    return f"groupByNodes(perSecond(lnet.$host.counters.obdfilter_*.{{read_bytes,write_bytes}}.{what}),'sum',1,4)"
+    rates = per_second(f"{COUNTERS}.obdfilter_*.{{read_bytes,write_bytes}}.{what}")
+    return f"groupByNodes({rates},'sum',1,4)"
 
 
 OSS = Dashboard(

@@ -6,6 +6,7 @@ from lnetstat.dashboards.expressions import (
     called,
     fastest,
     of_routers,
+    per_second,
     rate,
     share_of_buffers,
     with_nids,
@@ -139,8 +140,8 @@ CPUS = Panel(
     f"Time of all CPUs that is neither idle nor waiting for I/O, and of that the soft interrupts, in which the network card is served. "
     f"Normal: well below the number of CPUs. {TEN}",
     (
-        Target(called(fastest("scale(perSecond(lnet.$host.cpu.busy),0.01)", 5), 1, 3)),
-        Target(called(fastest("scale(perSecond(lnet.$host.cpu.softirq),0.01)", 5), 1, 3)),
+        Target(called(fastest(f"scale({per_second('lnet.$host.cpu.busy')},0.01)", 5), 1, 3)),
+        Target(called(fastest(f"scale({per_second('lnet.$host.cpu.softirq')},0.01)", 5), 1, 3)),
     ),
     zero=True,
 )

@@ -105,6 +105,23 @@ def test_means_are_sums_by_events(recorded):
             assert list(series.values()) == pytest.approx([mean] * len(series))
 
 
+def test_slow_agents_and_lost_samples_have_true_rates_and_no_holes(recorded):
+    """5 messages a second, sampled every 10 s by one node, and every second by another that loses samples: 5 everywhere."""
+    begin_s = recorded.end_s - 100
+    moments = {"slow": range(0, 100, 10), "lossy": [second for second in range(100) if second not in (30, 50, 51, 52)]}
+    points = [Point(f"slow.{host}.lnet_stats.route_count", 5.0 * when, begin_s + when) for host in moments for when in moments[host]]
+    points += [Point(point.path.replace("route", "send"), point.value, point.time_s) for point in points]
+    recorded.rig.send(points)
+    panels = {panel.slug: panel for dashboard in DASHBOARDS for panel in dashboard.panels}
+    for slug, expected, count in (("messages-routed", {"slow": {5}, "lossy": {5}}, 120), ("nodes", {"nodes": {2}}, 61)):
+        target = panels[slug].targets[0]
+        expression = f"alias({target.expression},'nodes')" if target.legend else target.expression
+        asked = substituted(expression).replace("lnet.", "slow.")
+        found = recorded.rig.rendered_whole(asked, begin_s + 20, begin_s + 80, count)
+        assert {name: set(series.values()) for name, series in found.items()} == expected
+        assert sum(len(series) for series in found.values()) == count, "every second of a window that begins and ends with a sample"
+
+
 def test_folding_keeps_what_comes_in_its_period_and_averages_the_rest(recorded):
     """Bytes that come every 25 s stand as high as they are when laid over each other at 25 s, and a tenth to a half as high otherwise."""
     begin_s = recorded.end_s - 600
