@@ -48,8 +48,8 @@ def targets(panel: Panel) -> list[str]:
     found = [_target(target) for target in panel.targets]
     found += [f"alias(dashed(color(constantLine({each.value:g}),'{COLOURS[each.level]}')),'{each.words}')" for each in panel.thresholds]
     if panel.events:
-        marks = f"removeEmptySeries(removeBelowValue(events('{EVENT_TAG}'),1))"  # no legend where there is none
-        found.append(f"color(alias(drawAsInfinite({marks}),'finding'),'purple')")
+        # Always there: a graph without any series would say "No Data" and not even its title.
+        found.append(f"color(alias(drawAsInfinite(events('{EVENT_TAG}')),'finding'),'purple')")
     return found
 
 
