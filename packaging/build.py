@@ -2,7 +2,8 @@
 """Build the package for nodes: `python packaging/build.py deb|rpm|rpm-el [--to DIR]`. docs/install.md says how to install it.
 
 It holds what runs on a node (agent, record, dump, tables, replay, doctor and the like), the configuration, the systemd unit, the collectl
-plug-ins and the man pages. In place of what is left out (LEFT_OUT) stands a module that says in one line where it is to be had.
+plug-ins, the man pages and completion for shells. In place of what is left out (LEFT_OUT) stands a module that says in one line where it is
+to be had.
 
 deb     for Debian 12 and later, and its kin
 rpm     for Fedora and RHEL 10: python3 and python3-click are the distribution's (RHEL: EPEL's)
@@ -73,6 +74,7 @@ def build_deb(folder: Path, kind: str = "deb") -> Path:
     _need("dpkg-deb", "apt-get install dpkg")
     with tempfile.TemporaryDirectory() as scratch:
         tree = stage(Path(scratch) / "tree", "/usr/bin/python3")
+        _complete(tree, "zsh", "usr/share/zsh/vendor-completions/_lnetstat")
         _write(tree / DOCUMENTS / "copyright", (HERE / "debian" / "copyright").read_text())
         _zip(tree / DOCUMENTS / "changelog.gz", _debian_changelog())
         _write(tree / "usr/share/lintian/overrides" / NAME, (HERE / "debian" / "lintian-overrides").read_text())
@@ -97,6 +99,7 @@ def build_rpm(folder: Path, kind: str) -> Path:
     with tempfile.TemporaryDirectory() as scratch:
         python = "/usr/bin/python3.11" if kind == "rpm-el" else "/usr/bin/python3"
         tree = stage(Path(scratch) / "tree", python)
+        _complete(tree, "zsh", "usr/share/zsh/site-functions/_lnetstat")
         if kind == "rpm-el":
             _bring_click(tree)
         shutil.copy(ROOT / "LICENSE", scratch)
@@ -142,13 +145,14 @@ def stage(tree: Path, python: str) -> Path:
         _leave_out(package / name)
     _keep_schemas(package / "stack")
     # Each page of man is written by the commands as they are in the package: verbs that cannot run on a node get none.
-    pages = [sys.executable, "-B", "-m", "lnetstat.cli._man", str(tree / "usr/share/man")]
     day = time.strftime("%Y-%m-%d", time.gmtime(epoch()))
     _write(tree / CONFIGURATION, configuration())
-    _run(*pages, "--sample", str(tree / CONFIGURATION), "--date", day, PYTHONPATH=str(package.parent), PYTHONSAFEPATH="1")
+    _run_staged(tree, "lnetstat.cli._man", str(tree / "usr/share/man"), "--sample", str(tree / CONFIGURATION), "--date", day)
     for page in list((tree / "usr/share/man").rglob("*.*")):
         _zip(page.with_name(f"{page.name}.gz"), page.read_text())
         page.unlink()
+    _complete(tree, "bash", "usr/share/bash-completion/completions/lnetstat")
+    _complete(tree, "fish", "usr/share/fish/vendor_completions.d/lnetstat.fish")
     _write(tree / "usr/bin/lnetstat", (HERE / "lnetstat").read_text().replace("/usr/bin/python3", python), 0o755)
     _write(tree / UNIT, (ROOT / "collectors/systemd" / UNIT.name).read_text())
     for plugin in PLUGINS:
@@ -157,6 +161,10 @@ def stage(tree: Path, python: str) -> Path:
     for path in tree.rglob("*"):
         path.chmod(0o755 if path.is_dir() or path.parent.name == "bin" else 0o644)
     return tree
+
+
+def _complete(tree: Path, shell: str, path: str) -> None:
+    _write(tree / path, _run_staged(tree, "lnetstat", "completion", shell))
 
 
 def _leave_out(path: Path) -> None:
@@ -264,12 +272,19 @@ def _need(tool: str, remedy: str) -> None:
         raise BuildError(f"{tool} is not here: {remedy}")
 
 
-def _run(*command: str, **environment: str) -> None:
+def _run_staged(tree: Path, module: str, *words: str) -> str:
+    """Run a module as it is in the package, not as it is here."""
+    return _run(sys.executable, "-B", "-m", module, *words, PYTHONPATH=str(tree / LIBRARY), PYTHONSAFEPATH="1")
+
+
+def _run(*command: str, **environment: str) -> str:
+    """Run a command to its end and return what it printed."""
     surroundings = {**os.environ, "SOURCE_DATE_EPOCH": str(epoch()), "LC_ALL": "C.UTF-8", **environment}
     done = subprocess.run(command, capture_output=True, text=True, env=surroundings)
     if done.returncode:
         said = (done.stderr or done.stdout).strip()
         raise BuildError(f"{Path(command[0]).name} failed with {done.returncode}:\n{said}")
+    return done.stdout
 
 
 if __name__ == "__main__":

@@ -70,6 +70,9 @@ FILES: dict[str, Pairs] = {
     "lnetstat": [(CONFIG, "Configuration of the agent."), _STATUS_FILE, (SPOOL, "What a Carbon has not got yet."), _READ],
     "agent": [(CONFIG, f"Configuration of {UNIT}."), _STATUS_FILE, (SPOOL, "What a Carbon has not got yet."), _READ],
     "record": [_READ],
+    "top": [_READ],
+    "check": [_READ],
+    "bundle": [_READ],
     "doctor": [_READ],
     "service": [(CONFIG, "Configuration."), _STATUS_FILE, (SPOOL, "What a Carbon has not got yet.")],
     "lnetstat.toml": [(CONFIG, f"What {UNIT} reads.")],
@@ -92,6 +95,8 @@ ENVIRONMENT: dict[str, Pairs] = {
     "watch": _GRAPHITE,
     "report": _GRAPHITE,
     "doctor": _GRAPHITE,
+    "check": _GRAPHITE,
+    "dashboards": [("GRAFANA_TOKEN", "The service account token, where `--token-file` names none.")],
     "simulate": _CACHE,
     "sweep": _CACHE,
     "stack": [("XDG_STATE_HOME", "Stands for ~/.local/state.")],
@@ -118,24 +123,30 @@ SEE_ALSO = {
     "watch": ("lnetstat", "lnetstat-analyze", "lnetstat-record"),
     "simulate": ("lnetstat", "lnetstat-sweep", "lnetstat-analyze"),
     "sweep": ("lnetstat", "lnetstat-simulate"),
+    "check": ("lnetstat", "lnetstat-doctor", "lnetstat-agent", "lnetstat-top"),
+    "top": ("lnetstat", "lnetstat-record", "lnetstat-dump", "lnetstat-check"),
+    "bundle": ("lnetstat", "lnetstat-doctor", "lnetstat-record"),
+    "dashboards": ("lnetstat", "lnetstat-stack"),
+    "stack": ("lnetstat", "lnetstat-doctor", "lnetstat-dashboards"),
     "service": ("lnetstat-agent", "lnetstat-doctor", "lnetstat.toml"),
     "lnetstat.toml": ("lnetstat-agent", "lnetstat-doctor", UNIT),
 }
 
-_NAGIOS: Pairs = [
-    ("0", "OK"),
-    ("1", "WARNING"),
-    ("2", "CRITICAL; also wrong usage"),
-    ("3", "UNKNOWN: something could not be looked at."),
-]
-_NAGIOS_VERBS = ("doctor", "check")
+_NAGIOS: Pairs = [("0", "OK"), ("1", "WARNING")]
 _TERMINATED_VERBS = ("simulate", "sweep", "watch")
 
 
 def exit_status(verb: str, options: Sequence[str]) -> list[tuple[str, str]]:
     """Return what a verb with these options exits with, and when."""
-    if verb in _NAGIOS_VERBS:
-        return [*_NAGIOS, ("4", "A bug of lnetstat.")]
+    if verb == "doctor":
+        return [
+            *_NAGIOS,
+            ("2", "CRITICAL; also wrong usage"),
+            ("3", "UNKNOWN: something could not be looked at."),
+            ("4", "A bug of lnetstat."),
+        ]
+    if verb == "check":
+        return [*_NAGIOS, ("2", "CRITICAL"), ("3", "UNKNOWN: it could not be read, the data are too old, or the options are wrong.")]
     statuses = [("0", "Done, also with findings." if "--fail-on" in options else "Done.")]
     if "--fail-on" in options:
         statuses.append(("1", "There are findings at or above `--fail-on`."))
