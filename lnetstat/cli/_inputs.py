@@ -7,54 +7,20 @@ import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
-from typing import Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from collections.abc import Sequence
 
 import click
 import pandas as pd
 
 from lnetstat import series
 from lnetstat.analysis import Analysis, analyze, analyze_series, joined, within
-from lnetstat.cli._options import Interval
+from lnetstat.cli._input_options import input_options as input_options
 from lnetstat.cli._recordings import analysis_of, refuse_folder_of_recordings, tell
-from lnetstat.cli._times import Moment, MomentType, window_ns
+from lnetstat.cli._times import Moment, window_ns
 from lnetstat.errors import LnetstatError, SourceError
 from lnetstat.frames import Frames
 from lnetstat.frames.importing import from_parquet, is_parquet_folder
 from lnetstat.words import iso
-
-
-class Zone(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.3 only
-    """The name of a time zone: Europe/Berlin, UTC."""
-
-    name = "zone"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        try:
-            return ZoneInfo(str(value)).key if value else ""
-        except (ZoneInfoNotFoundError, ValueError, OSError):
-            self.fail(f"'{value}' is no time zone: expected a name such as Europe/Berlin or UTC", param, ctx)
-
-
-def input_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say what to read; `analyzed` takes them."""
-    for option in reversed(
-        (
-            click.option("--begin", type=MomentType(), help="Leave out what is earlier."),
-            click.option("--end", type=MomentType(), help="Leave out this time and what is later."),
-            click.option("--host", help="Name of the host where the input does not tell; of several hosts, only this one."),
-            click.option("--kind", type=click.Choice(["rate", "counter"]), default="rate", show_default=True, help="CSV: what `value` is."),
-            click.option("--tz", "zone", type=Zone(), default="", help="Zone of times that name none, as Europe/Berlin."),
-            click.option(
-                "--time-unit", type=click.Choice(list(series.UNITS_S)), default="s", show_default=True, help="CSV: unit of `time`."
-            ),
-            click.option("--interval", "interval_s", type=Interval(), help="CSV: seconds between samples."),
-            click.option("--credits-max", type=click.IntRange(min=0), help="CSV: the limit that `tx` counts down from (0: not known)."),
-        )
-    ):
-        function = option(function)
-    return function
 
 
 def analyzed(

@@ -126,12 +126,15 @@ def checked_node(options: dict[str, Any]) -> dict[str, Any]:
     return options
 
 
-def schema_option(schema: dict[str, Any]) -> Callable[..., Any]:
-    """Return the option --schema: print the JSON Schema of what --json prints, and nothing else; it needs no argument."""
+def schema_option(schema: dict[str, Any] | Callable[[], dict[str, Any]]) -> Callable[..., Any]:
+    """Return the option --schema: print the JSON Schema of what --json prints, and nothing else; it needs no argument.
+
+    `schema`: the document, or what brings it once it is asked for.
+    """
 
     def show(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
         if wanted and not ctx.resilient_parsing:
-            click.echo(json.dumps(schema, indent=2))
+            click.echo(json.dumps(schema() if callable(schema) else schema, indent=2))
             ctx.exit()
 
     return click.option(

@@ -2,25 +2,29 @@
 
 import json
 import textwrap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from lnetstat.analysis import Analysis
-from lnetstat.analysis.credits import badness
-from lnetstat.analysis.results import CreditUse, DeadTime, HostQuality
-from lnetstat.analysis.schema import SCHEMA
-from lnetstat.analysis.wording import percent
-from lnetstat.cli._inputs import analyzed, input_options
+from lnetstat.cli._input_options import input_options
 from lnetstat.cli._options import Name, schema_option
 from lnetstat.cli._text import aligned
 from lnetstat.model import Finding, Severity
 from lnetstat.words import iso, printable
 
+if TYPE_CHECKING:
+    from lnetstat.analysis.results import Analysis, CreditUse, DeadTime, HostQuality
+
 WIDTH = 79
 MOST_RANKED = 20  # lines of the ranking: more than a screen nobody reads
 LONGEST_HOST, LONGEST_SIGNAL = 16, 16  # the columns of the ranking take 79 in all
 COLOURS = {Severity.CRITICAL: "red", Severity.WARNING: "yellow", Severity.INFO: "blue"}
+
+
+def _schema() -> dict[str, Any]:
+    from lnetstat.analysis.schema import SCHEMA
+
+    return SCHEMA
 
 
 @click.command()
@@ -32,15 +36,25 @@ COLOURS = {Severity.CRITICAL: "red", Severity.WARNING: "yellow", Severity.INFO: 
 @click.option("--processes", type=click.IntRange(min=1), help="Processes to work on [default: as many as there are CPUs and work].")
 @click.option("--scheduler", type=Name(), metavar="ADDRESS", help="Work on the Dask cluster of this scheduler, whose workers see PATH too.")
 @click.option("--fail-on", type=click.Choice(["info", "warning", "critical"]), help="Exit with 1 when a finding is at least that severe.")
-@schema_option(SCHEMA)
+@schema_option(_schema)
 def command(paths: tuple[str, ...], as_json: bool, incidents: bool, every: bool, fail_on: str | None, **options: Any) -> int:
     """Say what is wrong, since when and why: dead time, starved credits, what is down.
 
     PATH is a recording, an archive (folder or tar), or a series: graphite://HOST/TARGET?from=-2h, CSV or Parquet with the columns
     time,value[,ping_rate][,tx,tx_min,queue_bytes][,source], files of IOR, a log of `ltop -r`. Several PATHs are one system.
+
+    \b
+    Examples:
+      lnetstat analyze rec
+      lnetstat analyze rec --begin -2h --incidents
+      lnetstat analyze rtr1 rtr2 oss1 --json
+      lnetstat analyze rates.csv --interval 1s --fail-on warning
+      lnetstat analyze 'graphite://graphite:8080/lnet.rtr1.lnet_stats.route_length?from=-2h'
     """
     if options["scheduler"] is not None and options["processes"] is not None:
         raise click.UsageError("--scheduler and --processes exclude one another: a cluster has the workers that it has")
+    from lnetstat.cli._inputs import analyzed
+
     analysis, whole = analyzed(paths, **options)
     if analysis is None:
         return 3
@@ -50,7 +64,7 @@ def command(paths: tuple[str, ...], as_json: bool, incidents: bool, every: bool,
     return 0 if whole else 3
 
 
-def text_of(analysis: Analysis, *, incidents: bool = False, every: bool = False) -> str:
+def text_of(analysis: "Analysis", *, incidents: bool = False, every: bool = False) -> str:
     """Return the analysis as text less than 80 columns wide: verdict, findings, the ranking of several hosts, data quality."""
     parts = [_wrapped(analysis.verdict, "")]
     told: set[str] = set()
@@ -82,8 +96,10 @@ def _wrapped(text: str, indent: str, first: str | None = None) -> str:
     ).replace("\0", " ")
 
 
-def _ranking(analysis: Analysis, most: int | None) -> str:
+def _ranking(analysis: "Analysis", most: int | None) -> str:
     """Return a table of all signals that were searched, worst first, each with its host's worst credits."""
+    from lnetstat.analysis.credits import badness
+
     if not analysis.series:
         return ""
     worst: dict[str, CreditUse] = {}
@@ -96,7 +112,9 @@ def _ranking(analysis: Analysis, most: int | None) -> str:
     return "Ranking, worst first\n" + textwrap.indent(aligned(lines), "  ") + more
 
 
-def _ranked(each: DeadTime, credits_used: CreditUse | None) -> list[str]:
+def _ranked(each: "DeadTime", credits_used: "CreditUse | None") -> list[str]:
+    from lnetstat.analysis.wording import percent
+
     period = "-" if each.period_s is None else f"{each.period_s:.4g} s"
     lost = "-" if each.lost_fraction is None else percent(each.lost_fraction)
     waiting = "-" if credits_used is None else f"{-credits_used.waiting}" if credits_used.waiting else f"{credits_used.low_water}"
@@ -105,14 +123,14 @@ def _ranked(each: DeadTime, credits_used: CreditUse | None) -> list[str]:
     return [printable(host), each.role, printable(signal), each.verdict, period, lost, waiting]
 
 
-def _incidents(analysis: Analysis) -> str:
+def _incidents(analysis: "Analysis") -> str:
     lines = ["Incidents (start UTC, epoch s, duration s)"]
     for start, stop in analysis.dead_time.incidents:
         lines.append(f"  {iso(round(start * 1e9))}  {start:.3f}  {stop - start:.3f}")
     return "\n".join(lines) if len(lines) > 1 else "Incidents: none"
 
 
-def _clock(host: HostQuality) -> str:
+def _clock(host: "HostQuality") -> str:
     offset = host.clock_offset_s or 0.0
     figure = f"{abs(offset):.3g} ± {host.clock_error_s or 0:.2g} s"
     if host.clock_period_s is not None:  # clients ping at phases of their own
@@ -121,7 +139,7 @@ def _clock(host: HostQuality) -> str:
     return f"its clock is {figure} {'ahead of' if offset > 0 else 'behind'} the others'"
 
 
-def _quality(analysis: Analysis) -> str:
+def _quality(analysis: "Analysis") -> str:
     lines = ["Data"]
     for host in analysis.quality:
         words: list[Any] = [f"{host.samples} samples, one every {host.interval_s:.3g} s, {iso(host.begin_ns)} to {iso(host.end_ns)}"]

@@ -11,10 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from lnetstat.cli._options import Name, Seconds
-from lnetstat.cli._polling import Silence, polled
-from lnetstat.cli._recordings import TABLES, tell
 from lnetstat.errors import LnetstatError
-from lnetstat.frames import Frames, from_changes
 from lnetstat.recording.follow import Follower
 from lnetstat.words import iso, printable
 from lnetstat.workers.stopping import Asked, ctrl_c
@@ -22,6 +19,7 @@ from lnetstat.workers.stopping import Asked, ctrl_c
 if TYPE_CHECKING:
     from lnetstat.analysis.changes import Event
     from lnetstat.analysis.watching import Watcher
+    from lnetstat.frames import Frames
 
 BY_SIGNAL = 128
 POLL_S = 1.0
@@ -54,6 +52,8 @@ def command(
       lnetstat watch rec --json --events graphite://graphite:8080
       lnetstat watch graphite://graphite:8080/lnet.rtr1.lnet_stats.route_length
     """
+    from lnetstat.cli._polling import polled
+    from lnetstat.cli._recordings import tell
     from lnetstat.series import graphite
 
     problems: list[str] = []
@@ -85,6 +85,8 @@ def _followed(folder: str, asked: Asked, problems: list[str], *, history_s: floa
 
 def _changes(follower: Follower, watcher: "Watcher", asked: Asked, *, once: bool) -> Iterator["Event"]:
     """Yield what changes until asked to end, or (`once`) until the recording ends."""
+    from lnetstat.cli._polling import Silence
+
     silence, slowest_s = Silence(), 0.0
     while not asked.is_set():
         frames = _next(follower)
@@ -102,7 +104,10 @@ def _changes(follower: Follower, watcher: "Watcher", asked: Asked, *, once: bool
         watcher.least_step_s = 0.0 if once else SHARE * slowest_s
 
 
-def _next(follower: Follower) -> Frames | None:
+def _next(follower: Follower) -> "Frames | None":
+    from lnetstat.cli._recordings import TABLES
+    from lnetstat.frames import from_changes
+
     frames = from_changes(follower.changes(), tables=TABLES)
     return None if frames.states.empty else frames
 
@@ -124,6 +129,7 @@ def text_of(event: "Event") -> str:
 
 def _posters(urls: list[str], stack: contextlib.ExitStack) -> list[Callable[["Event"], None]]:
     from lnetstat.cli._events import EventPoster
+    from lnetstat.cli._recordings import tell
 
     takers: list[Callable[[Event], None]] = []
     for url in urls:
