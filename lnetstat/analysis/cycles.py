@@ -107,9 +107,10 @@ def shares(sources: list[Signal], onset_s: FloatArray, period_s: float, duration
     blocks = int(used.sum()) // block_length(int(used.sum()))
 
     def ratio(above: int, below: int) -> Estimate:
-        drawn = sums[above] / np.where(sums[below] != 0, sums[below], np.nan)
+        known = sums[below] != 0
+        drawn = sums[above][known] / sums[below][known]
         value = whole[above] / whole[below] if whole[below] else 0.0
-        return Estimate(value, float(np.nanstd(drawn, ddof=1)), blocks)
+        return Estimate(value, float(drawn.std(ddof=1)) if drawn.size > 1 else None, blocks)
 
     mean_load = Estimate(whole[0] / int(used.sum()), float((sums[0] / counts.sum(axis=1)).std(ddof=1)), blocks)
     return CycleShares(mean_load, ratio(1, 0), ratio(2, 0), ratio(3, 0), ratio(1, 3))

@@ -23,10 +23,11 @@ COLUMNS = "  {:<33.33} {:>20} {:>20}"
 @click.argument("before", metavar="BEFORE")
 @click.argument("after", metavar="AFTER")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document instead of text.")
+@click.option("--html", metavar="FILE", help="Also write a page with pictures of both to FILE.")
 @input_options
 @click.option("--fail-on", type=click.Choice(["worse"]), help="Exit with 1 when AFTER is worse.")
 @schema_option(COMPARE_SCHEMA)
-def command(before: str, after: str, as_json: bool, fail_on: str | None, **options: Any) -> int:
+def command(before: str, after: str, as_json: bool, html: str | None, fail_on: str | None, **options: Any) -> int:
     """Compare two records: did the tuning help? Each is anything that `analyze` reads; the options hold for both.
 
     The verdict is better, worse, no difference shown or cannot tell. A difference is claimed only where the confidence interval of the
@@ -36,12 +37,22 @@ def command(before: str, after: str, as_json: bool, fail_on: str | None, **optio
     Examples:
       lnetstat compare before after
       lnetstat compare untuned.csv tuned.csv --interval 1s --json
+      lnetstat compare before after --html tuning.html
     """
+    if html is not None:
+        from lnetstat.report.output import check_writable
+
+        check_writable(html)  # said now, and not after minutes of analysis
     first, first_whole = analyzed((before,), **options)
     second, second_whole = analyzed((after,), **options)
     if first is None or second is None:
         return 3
     found = compare(first, second)
+    if html is not None:
+        from lnetstat.report import comparison
+        from lnetstat.report.output import write_whole
+
+        write_whole(html, comparison.page(found, first, second))
     click.echo(json.dumps(found.as_json(), allow_nan=False) if as_json else text_of(found))
     if fail_on and found.verdict == WORSE:
         return 1

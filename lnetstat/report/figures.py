@@ -252,6 +252,11 @@ def _profile(analysis: Analysis, view: View) -> Picture:
     )
 
 
+def profile_of(analysis: Analysis) -> Profile | None:
+    """Return the mean cycle of the verdict on dead time; None where there is none to draw."""
+    return next((profile for profile in _profiles(analysis) if profile is not None), None)
+
+
 def _profiles(analysis: Analysis) -> Iterable[Profile | None]:
     for verdict in analysis.series or (analysis.dead_time,):
         signals = judged(analysis, verdict)

@@ -68,13 +68,14 @@ class Level(NamedTuple):
 
 
 class Panel(NamedTuple):
-    """One plot: its title says host, what, unit."""
+    """One plot: its title says host, what, unit. `top`: at least so far up it shows, so that two can be compared."""
 
     title: str
     lines: tuple[Line, ...]
     bands: tuple[Band, ...] = ()
     levels: tuple[Level, ...] = ()
     from_zero: bool = True
+    top: float | None = None
 
     def between(self, begin_s: float, end_s: float) -> "Panel":
         """Return the panel with only what lies in this time, and one point more at either end."""
@@ -195,7 +196,7 @@ def _layout_key(axis: str) -> str:
 
 def _y_range(panel: Panel) -> dict[str, Any]:
     values = np.concatenate([line.values[np.isfinite(line.values)] for line in panel.lines] or [np.zeros(0)])
-    marks = [level.value for level in panel.levels] + ([0.0] if panel.from_zero else [])
+    marks = [level.value for level in panel.levels] + ([0.0] if panel.from_zero else []) + ([panel.top] if panel.top is not None else [])
     low = min([float(values.min())] if values.size else [0.0], default=0.0)
     high = float(values.max()) if values.size else 1.0
     low, high = min([low, *marks]), max([high, *marks])
