@@ -8,7 +8,8 @@ class Row(NamedTuple):
 
     `sent`, `stored`, `lost` and `duplicates` count points: acknowledged by the spool, read back equal from where they belong, acknowledged
     and not read back, written more than once. `lateness_*`: of the ticks or samples, in per cent of their interval and in ms.
-    `rss_mb`: the most above what is normal. `notice_s`: from the fault until it was reported. `remark`: one short line.
+    `rss_mb`: the most above what is normal. `notice_s`: from the fault until it was reported. `remark`: one short line; with MISSED in it
+    the run counts as failed.
     """
 
     fault: str
