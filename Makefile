@@ -40,6 +40,8 @@ docs: .venv/ready
 	$(BIN)/python -m lnetstat tables --markdown > docs/columns.md
 	$(BIN)/python -m lnetstat.simulator.keys_page > docs/simulator-keys.md
 	$(BIN)/python -m lnetstat.analysis.findings_page > docs/findings.md
+	$(BIN)/python -m lnetstat dashboards build --to dashboards
+	$(BIN)/python -m lnetstat.dashboards.page > docs/dashboards.md
 	$(BIN)/python collectors/collectl/generate.py
 
 # Only what the demo needs: no test tools.

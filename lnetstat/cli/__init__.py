@@ -40,6 +40,8 @@ class _Verbs(CompletesVerbs):
 
 _EXTRAS = {
     "analysis": ("numpy", "pandas", "pyarrow", "plotly", "jinja2", "numba"),
+    "tui": ("textual",),
+    "remote": ("ClusterShell",),
     "cluster": ("distributed", "dask"),
     "stack": ("waitress", "carbon", "graphite", "whisper", "django"),
 }
