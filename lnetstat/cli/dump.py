@@ -23,7 +23,20 @@ READ = (State.OK, State.PARTIAL)
 MOST_TOLD = 10  # texts of one input that could not be read whole, told one by one
 
 
-@click.command(help=__doc__)
+HELP = f"""{__doc__}
+
+PATH is a file, a folder, a tar archive, a recording, raw files of collectl (one or their folder), or - for stdin.
+
+\b
+Examples:
+  lnetstat dump /sys/kernel/debug/lnet/peers
+  ssh rtr1 cat /sys/kernel/debug/lnet/nis | lnetstat dump - --table nis --csv
+  lnetstat dump rec --begin -10s --json
+  lnetstat dump sosreport-rtr1.tar.xz --format parquet --to tables
+"""
+
+
+@click.command(help=HELP)
 @click.argument("paths", nargs=-1, required=True, metavar="PATH…")
 @click.option("--format", "form", type=click.Choice(["table", "json", "csv", "parquet"]), default="table", show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Short for --format json.")
@@ -44,7 +57,6 @@ def command(
     begin: Moment | None,
     end: Moment | None,
 ) -> int:
-    """PATH is a file, a folder, a tar archive, a recording, raw files of collectl (one or their folder), or - for stdin."""
     form = "json" if as_json else "csv" if as_csv else form
     report: list[str] = []
     tables = foreign_tables(report)

@@ -22,7 +22,17 @@ from lnetstat.words import iso
 CARBON_PATIENCE_S = 45  # a reconnect may come 30 s after the connection broke
 
 
-@click.command(help=__doc__)
+HELP = f"""{__doc__}
+
+\b
+Examples:
+  lnetstat replay rec --to tree --speed 10
+  lnetstat replay rec --carbon graphite:2003 --shift-to now
+  lnetstat replay rec --carbon localhost:2003 --begin -10m --host rtr1
+"""
+
+
+@click.command(help=HELP)
 @click.argument("recording", metavar="REC")
 @click.option("--to", "folder", metavar="DIR", help="Write each text to the file of DIR where `--root DIR` finds it.")
 @click.option("--carbon", metavar="HOST:PORT", help="Ship points to this Carbon, with the recording's own stamps.")

@@ -22,10 +22,11 @@ def command() -> None:
     """A real Carbon and graphite-web on this machine's loopback, without root.
 
     \b
-    lnetstat stack up          start both, say where they are
-    lnetstat stack status      running, half or not running (exit status 0 or 3)
-    lnetstat stack down        stop both; carbon writes what it holds first
-    lnetstat stack schemas     the storage rules for a site's own Carbon, and what they cost
+    Examples:
+      lnetstat stack up          start both, say where they are
+      lnetstat stack status      running, half or not running (exit status 0 or 3)
+      lnetstat stack down        stop both; carbon writes what it holds first
+      lnetstat stack schemas     the storage rules for a site's own Carbon, and what they cost
     """
 
 

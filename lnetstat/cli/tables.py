@@ -9,8 +9,17 @@ from lnetstat.model import Table
 from lnetstat.reduce.metrics import METRICS
 from lnetstat.tables import foreign_tables
 
+HELP = f"""{__doc__}
 
-@click.command(help=__doc__)
+\b
+Examples:
+  lnetstat tables
+  lnetstat tables peers
+  lnetstat tables --metrics
+"""
+
+
+@click.command(help=HELP)
 @click.argument("name", required=False)
 @click.option("--metrics", is_flag=True, help="List the metrics that agents send instead.")
 @click.option("--markdown", is_flag=True, help="All tables with their columns, and all metrics, as Markdown.")
