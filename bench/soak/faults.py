@@ -13,6 +13,7 @@ from bench.soak.trial import STOP_S_MAX, Trial
 
 LINE_BYTES = 45  # about; only for the pace of a slow Carbon
 SETTLE_TICKS = 3
+KERNELS_TAKE_POINTS = 20_000
 TRIES_A_MINUTE_MAX = 6
 OUTAGE_LINES_MAX = 2  # it is gone; it is back
 
@@ -63,8 +64,6 @@ def carbon_hangs(
     seed: int, folder: Path, *, killed: bool, hang_ticks: int = 25, series: int = 500, seconds_per_tick: int = 10, **options: float
 ) -> Row:
     """F3: SIGSTOP, then SIGCONT or, with `killed`, kill -9 (E2): what kernels held of the stream is gone then."""
-    # A stream so slow that kernels take all of it: no write ever blocks.
-    is_slow = series * seconds_per_tick < 1000
     random = Random(seed)
     with Trial("F3", seed, folder, series=series, seconds_per_tick=seconds_per_tick, **options) as trial:  # type: ignore[arg-type]
         trial.carbon.start()
@@ -83,6 +82,8 @@ def carbon_hangs(
         trial.ticks(SETTLE_TICKS)
         trial.caught_up()
         how = "then kill -9" if killed else "then SIGCONT"
+        # Kernels take all of it for as long as Carbon hangs: no write ever blocks.
+        is_slow = series * seconds_per_tick * hang_ticks < KERNELS_TAKE_POINTS
         pace = "; a slow stream: no write blocks, it shows when Carbon dies" if is_slow else ""
         return trial.judge(f"SIGSTOP for {hang_ticks} ticks {how}{pace}")
 
