@@ -1,8 +1,9 @@
 """How soon curves are seen in a browser: the stack's page against graphite-web's own dashboard, the same six panels of the same hour.
 
-First paint is the first frame in which the first panel shows its curves (ours: plotly has drawn the values of /render; graphite-web's:
-its first PNG is there), counted from the start of the navigation, in the same Chromium, each time with an empty cache. Both also say when
-all six are there. Runs take turns, so that a busy machine is busy for both; the ratio is that of the medians.
+First paint is the first frame in which the first panel shows its curves: ours when the values of /render stand as lines in the picture,
+drawn bare until plotly is read, else by plotly; graphite-web's when its first PNG is there. Counted from the start of the navigation, in
+the same Chromium, each time with an empty cache. Both also say when all six are there. Runs take turns, so that a busy machine is busy
+for both; the ratio is that of the medians.
 """
 
 import http.client
@@ -28,7 +29,7 @@ Figure = tuple[str, float, float, str]
 RECORDING = ROOT / "sample-data" / "recordings" / "simulated-paper-untuned"
 RECORDING_MIN = 15
 PANELS = 6
-OURS = "document.querySelectorAll('.panel[data-drawn]').length"
+OURS = "document.querySelectorAll('.panel[data-seen]').length"
 THEIRS = "[...document.querySelectorAll('img.graph-img')].filter((each) => each.complete && each.naturalWidth > 0).length"
 WATCH = (
     "window.seen = {{}}; (function look() {{ for (let n = {count}; n > 0; n--) seen[n] ??= performance.now();"

@@ -58,10 +58,11 @@ def view(rig, browser):
     """A function that opens the page with such a query and waits until all of it is drawn."""
     views = []
 
-    def show(width=1280, height=1400, scheme="light", **query):
+    def show(width=1280, height=1400, scheme="light", blocked=(), **query):
         view = browser.page(width, height)
         views.append(view)
         view.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        view.send("Network.setBlockedURLs", urls=list(blocked))
         view.open(f"{rig.stack.page_url}?{urlencode({'dashboard': 'test'} | query)}")
         drawn(view)
         return view
@@ -198,6 +199,15 @@ def test_a_server_that_is_gone_is_said_and_what_was_drawn_stays(view, rig):
     seen.key("r")
     drawn(seen)
     assert words(seen, "credits") == ""
+
+
+def test_bare_curves_are_there_before_plotly_and_a_missing_plotly_is_said(view, rig):
+    seen = view(host="rtr1", **around(rig), blocked=["*plotly*"])
+    assert "lnetstat[analysis]" in words(seen, "credits")
+    assert "lnetstat[analysis]" in seen.value("document.querySelector('#problem').textContent")
+    painted = "document.querySelector('canvas.sketch').getContext('2d').getImageData(60, 0, 400, 200).data.filter((byte) => byte).length"
+    assert seen.value(painted) > 500
+    assert seen.value("document.querySelector('.legend button .name').textContent") == "rtr1"
 
 
 def test_hostile_names_are_shown_as_they_are_and_run_nothing(view, rig):

@@ -6,6 +6,7 @@ const COLOURS = 7;
 const GAP_STEPS = 3.5; // usual distances between values: after more the line breaks
 const MOST_BANDS = 200; // more could not be told apart
 const ROOM = 0.06;
+const MARGIN = { l: 58, r: 12, t: 8, b: 40, twoAxes: 52 };
 
 /** Return plotly once it is there; rejects where it cannot be had. */
 export const plotly = new Promise((resolve, reject) => {
@@ -38,7 +39,7 @@ export async function draw(place, panel, curves, range, incidents) {
   const thresholds = panel.thresholds.map((each) => ({ ...each, value: each.value / divisor }));
   const visible = thresholds.filter((each) => !y || (each.value >= y[0] && each.value <= y[1]));
   const layout = {
-    margin: { l: 58, r: right.length ? 52 : 12, t: 8, b: 40 }, height: place.clientHeight, showlegend: false,
+    margin: { l: MARGIN.l, r: right.length ? MARGIN.twoAxes : MARGIN.r, t: MARGIN.t, b: MARGIN.b }, height: place.clientHeight, showlegend: false,
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { family: "system-ui, sans-serif", size: 12, color: colours.ink },
     hovermode: shown.length > 10 ? "closest" : "x unified", hoverlabel: { bgcolor: colours.paper, bordercolor: colours.line, font: { color: colours.ink }, namelength: -1 },
     // On a touch screen a drag scrolls the page.
@@ -52,11 +53,41 @@ export async function draw(place, panel, curves, range, incidents) {
       title: { text: inert(unit), standoff: 4 }, fixedrange: true, gridcolor: colours.line, zeroline: true, zerolinecolor: colours.soft, nticks: 6,
       ...(y ? { range: y } : {}),
     },
-    yaxis2: { overlaying: "y", side: "right", fixedrange: true, showgrid: false, rangemode: "tozero", nticks: 6 },
+    yaxis2: { overlaying: "y", side: "right", fixedrange: true, showgrid: false, rangemode: "tozero", tickmode: "auto", nticks: 6 },
     shapes: [...(panel.events ? incidents.slice(-MOST_BANDS).map((each) => band(each, colours)) : []), ...visible.map((each) => level(each, colours))],
-    annotations: visible.map((each) => words(each, colours)),
+    annotations: visible.map((each) => words(each, y, colours)),
   };
+  place.querySelector(".sketch")?.remove();
   await Plotly.react(place, traces, layout, { responsive: true, displayModeBar: false, doubleClick: false, showTips: false });
+}
+
+/** Draw the bare curves of lines and steps at once, while plotly (4.8 MB) is still being read. Return whether there is something to see. */
+export function sketch(place, panel, curves, range) {
+  const shown = curves.filter((curve) => !curve.hidden && !curve.right);
+  const y = extent(panel, shown, 1);
+  if (window.Plotly || !y) return false;
+  const [width, height] = [place.clientWidth, place.clientHeight];
+  const canvas = Object.assign(document.createElement("canvas"), { className: "sketch", width, height });
+  const pen = canvas.getContext("2d");
+  const right = curves.some((curve) => curve.right) ? MARGIN.twoAxes : MARGIN.r;
+  const x = (time) => MARGIN.l + ((time - range.from) / (range.until - range.from)) * (width - MARGIN.l - right);
+  const colours = palette(place);
+  for (const curve of shown) {
+    pen.strokeStyle = colours.curves[curve.number % COLOURS];
+    pen.lineWidth = 1.5;
+    pen.beginPath();
+    let [begun, before] = [false, 0];
+    const [times, values] = broken(curve.points, curve.step);
+    times.forEach((time, at) => {
+      const level = values[at] === null ? null : MARGIN.t + ((y[1] - values[at]) / (y[1] - y[0])) * (height - MARGIN.t - MARGIN.b);
+      if (level !== null && begun && panel.kind === "steps") pen.lineTo(x(time), before);
+      if (level !== null) pen[begun ? "lineTo" : "moveTo"](x(time), level);
+      [begun, before] = [level !== null, level];
+    });
+    pen.stroke();
+  }
+  place.replaceChildren(canvas);
+  return true;
 }
 
 /** Return the colour of curve `number` as a value of CSS. */
@@ -123,9 +154,10 @@ function level(threshold, colours) {
   };
 }
 
-function words(threshold, colours) {
+function words(threshold, y, colours) {
+  const atBottom = y && threshold.value - y[0] < 0.1 * (y[1] - y[0]); // below it the words would lie on the time axis
   return {
-    text: inert(threshold.words, 60), xref: "paper", ...(threshold.level === "critical" ? { x: 1, xanchor: "right" } : { x: 0, xanchor: "left" }), y: threshold.value, yanchor: threshold.below ? "top" : "bottom",
+    text: inert(threshold.words, 60), xref: "paper", ...(threshold.level === "critical" ? { x: 1, xanchor: "right" } : { x: 0, xanchor: "left" }), y: threshold.value, yanchor: threshold.below && !atBottom ? "top" : "bottom",
     showarrow: false, font: { size: 11, color: colours[threshold.level] }, bgcolor: colours.paper, borderpad: 1, opacity: 0.9,
   };
 }

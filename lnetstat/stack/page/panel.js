@@ -1,10 +1,11 @@
 // One panel: heading, description, picture, legend, and the words for what there is not.
-import { axisScale, colourOf, dashOf, draw } from "./draw.js";
+import { axisScale, colourOf, dashOf, draw, sketch } from "./draw.js";
 import { Failure, series } from "./graphite.js";
 import { number, printable, stamp } from "./numbers.js";
 
 const MOST_CURVES = 24; // more lie on top of each other
 const MOST_LABEL = 80;
+const MOVED = /time(Shift|Stack|Slice)\(/;
 
 export class Panel {
   /** `onZoom(from, until)`: a range was dragged in the picture. */
@@ -17,7 +18,7 @@ export class Panel {
     this.due = true;
     this.element = make("section", { className: "panel" });
     const title = make("h2", { id: `title-${definition.slug}`, textContent: definition.title });
-    const unit = make("span", { className: "unit", textContent: definition.unit ? `in ${definition.unit}` : "" });
+    this.unit = make("span", { className: "unit", textContent: definition.unit && `in ${definition.unit}` });
     const about = make("p", { className: "description", id: `about-${definition.slug}`, textContent: definition.description });
     about.setAttribute("role", "tooltip");
     const info = make("button", { type: "button", className: "info", textContent: "i" });
@@ -39,7 +40,7 @@ export class Panel {
       info.blur();
     });
     const heading = make("div", { className: "heading" });
-    heading.append(title, unit, info, about);
+    heading.append(title, this.unit, info, about);
     this.words = make("p", { className: "words", textContent: "Loading …" });
     this.place = make("div", { className: "plot", role: "img" });
     this.legend = make("ul", { className: "legend" });
@@ -78,8 +79,10 @@ export class Panel {
         if (value > most) most = value;
       }
       const [time, last] = each.points.at(-1);
-      if (this.newest === null || time > this.newest.time) this.newest = { time, step: each.step };
-      const target = this.definition.targets[each.target] ?? { legend: "", right: false };
+      const target = this.definition.targets[each.target] ?? { expression: "", legend: "", right: false };
+      // What was moved in time says nothing about how fresh the values are.
+      const moved = MOVED.test(target.expression);
+      if (!moved && (this.newest === null || time > this.newest.time)) this.newest = { time, step: each.step };
       const alone = found.filter((other) => other.target === each.target).length === 1;
       return { label: label(target, each, alone), right: target.right, points: each.points, step: each.step, least, most, last };
     });
@@ -97,6 +100,7 @@ export class Panel {
     this.element.dataset.curves = this.curves.length;
     this.list();
     if (!this.range) return;
+    if (sketch(this.place, this.definition, this.curves, this.range)) this.element.dataset.seen = "sketch";
     if (this.curves.length) await draw(this.place, this.definition, this.curves, this.range, incidents);
     if (this.curves.length && !this.listens) {
       this.listens = true;
@@ -107,7 +111,7 @@ export class Panel {
     }
     const summary = this.curves.map((each) => `${each.label}: last ${number(each.last)}, ${number(each.least)} to ${number(each.most)}`);
     this.place.setAttribute("aria-label", `${this.definition.title}. ${summary.slice(0, 8).join("; ")}`);
-    if (this.curves.length) this.element.dataset.drawn = this.range.until;
+    if (this.curves.length) Object.assign(this.element.dataset, { drawn: this.range.until, seen: "plot" });
   }
 
   say(text, kind) {
@@ -120,6 +124,7 @@ export class Panel {
   /** Write the legend: a button a curve, with its last value and its range. */
   list() {
     const [divisor, unit] = axisScale(this.definition, this.curves.filter((each) => !each.right));
+    this.unit.textContent = unit && `in ${unit}`;
     const head = make("li", { className: "head" });
     head.append(make("span", { className: "name" }), make("span", { className: "values", textContent: "last" }), make("span", { className: "extremes", textContent: "lowest … highest" }));
     this.legend.replaceChildren(...(this.curves.length ? [head] : []), ...this.curves.map((curve) => {
