@@ -42,7 +42,8 @@ class Kind(enum.Enum):
 
 
 class Shown(NamedTuple):
-    """One column. `width`: of numbers and short words; 0 for a name, which takes what it needs. `least`: shown from this width on."""
+    """One column. `width`: of numbers and short words; 0 for a name, which takes what it needs. `least`: shown from this width
+    on; where there is too little room all the same, the columns with the greatest go first."""
 
     name: str
     title: str
@@ -203,8 +204,8 @@ PEERS = Pane(
         Shown("tx_credits_max", "max", Kind.LOW, 5, "configured peer_credits"),
         Shown("tx_credits", "tx", Kind.LOW, 6, "send credits left; negative: so many messages wait"),
         Shown("tx_credits_min", "tx low", Kind.LOW, 6, "the lowest tx since the mark was reset"),
-        Shown("rtr_credits", "rtr", Kind.LOW, 5, "router-buffer credits left for this peer"),
-        Shown("rtr_credits_min", "rtr low", Kind.LOW, 7, "the lowest rtr since the mark was reset"),
+        Shown("rtr_credits", "rtr", Kind.LOW, 5, "router-buffer credits left for this peer", least=60),
+        Shown("rtr_credits_min", "rtr low", Kind.LOW, 7, "the lowest rtr since the mark was reset", least=61),
         Shown("queue_bytes", "queue", Kind.BYTES, 9, "bytes in flight and waiting"),
         Shown("refs", "refs", Kind.HIGH, 6, "references held on the peer", least=100),
     ),

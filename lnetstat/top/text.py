@@ -1,5 +1,6 @@
 """A moment as plain text and as JSON: for `watch`, for pipes, and for the first screen before textual is there."""
 
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,12 +24,14 @@ class Layout:
         shown = [at for at, column in enumerate(pane.columns) if width >= column.least and (hosts > 1 or column.name != "host")]
         widths = {at: pane.columns[at].width or _name_width(at, pane.columns[at], rows) for at in shown}
         names = [at for at in shown if not pane.columns[at].width]
-        left = width - SIGN_WIDTH - sum(widths.values()) - len(shown) - 1 - SPARK_WIDTH_MIN
+        left = width - SIGN_WIDTH - SPARK_WIDTH_MIN - 1 - sum(widths.values()) - len(widths)
         while left < 0 and widths[widest := max(names, key=widths.__getitem__)] > NAME_WIDTH_MIN:
             widths[widest] -= 1
             left += 1
+        while left < 0 and len(widths) > len(names):
+            left += 1 + widths.pop(max((at for at in widths if at not in names), key=lambda at: (pane.columns[at].least, at)))
         self.pane = pane
-        self.columns = [(at, pane.columns[at], widths[at]) for at in shown]
+        self.columns = [(at, pane.columns[at], widths[at]) for at in widths]
         self.spark_width = max(0, min(SPARK_WIDTH_MAX, SPARK_WIDTH_MIN + left))
 
     def head(self, order: Order, *, arrows: tuple[str, str] = ("^", "v")) -> str:
@@ -129,7 +132,7 @@ def screen(view: View, model: Model, *, rows: int, width: int, bars: str = BARS,
         found = ordered(pane, view.rows[pane.name], Order())
         layout = Layout(pane, found[:rows], width, hosts=len(view.hosts))
         lines += ["", f"{pane.title}: {min(rows, len(found))} of {len(found):,}, {view.marked(pane.name)} short or down"]
-        lines += [f"   {line}" for line in view.notes[pane.name]]
+        lines += notes_in_lines(view.notes[pane.name], width)
         if found:
             lines.append(layout.head(Order()))
         lines += [line_of(layout, row, model, bars) for row in found[:rows]]
@@ -156,6 +159,15 @@ def counts_in_lines(summary: Summary, width: int) -> list[str]:
             lines.append("")
         lines[-1] += ("  " if lines[-1] else "") + word
     return lines
+
+
+def notes_in_lines(notes: Sequence[str], width: int) -> list[str]:
+    """Return what could not be read, in as many lines as it needs, a sign before each note."""
+    return [
+        line
+        for note in notes
+        for line in textwrap.wrap(printable(note), width, initial_indent=" ? ", subsequent_indent="   ", break_on_hyphens=False)
+    ]
 
 
 def document(view: View, *, rows: int | None = None) -> dict[str, Any]:

@@ -17,12 +17,12 @@ from lnetstat.top.feeds import RecordingFeed
 from lnetstat.top.grid import BOLD, CHOSEN, DIM, NOTE, PLAIN, Grid, Lines, Spans
 from lnetstat.top.model import Model, Order, View, filtered, ordered
 from lnetstat.top.panes import PANES, SIGNS_HELP
-from lnetstat.top.text import counts_in_lines, hosts_text
+from lnetstat.top.text import counts_in_lines, hosts_text, notes_in_lines
 from lnetstat.top.ticks import Tick
 from lnetstat.words import iso, printable
 
 NS = 1_000_000_000
-NOTES_MAX = 3
+NOTES_MAX = 4
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 PLAY_S_MIN = 0.05
 
@@ -81,9 +81,10 @@ class Top(App[None]):
     Grid { height: 1fr; scrollbar-size-vertical: 1; scrollbar-size-horizontal: 0; }
     #filter { display: none; height: 1; border: none; padding: 0; }
     Help { align: center middle; }
-    #help { width: 80; border: solid $primary; background: $surface; }
+    #help { box-sizing: content-box; width: 78; border: solid $primary; background: $surface; }
     """
     ENABLE_COMMAND_PALETTE = False
+    AUTO_FOCUS = None  # keys are the view's until somebody asks for the filter
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q,ctrl+c", "quit", priority=False),
         *[Binding(str(at), f"pane({at - 1})") for at in range(1, len(PANES) + 1)],
@@ -136,7 +137,7 @@ class Top(App[None]):
         yield Lines("tabs")
         yield Lines("notes")
         yield Grid(self._pane, self._model)
-        yield Input(id="filter", placeholder="part of a name, or a pattern: 10.2.*@tcp1", compact=True)
+        yield Input(id="filter", placeholder="part of a name, or a pattern: 10.2.*@tcp1", compact=True, disabled=True)
         yield Lines("foot")
 
     def on_mount(self) -> None:
@@ -192,9 +193,9 @@ class Top(App[None]):
         width = self.size.width
         self.query_one("#head", Lines).show(self._head(view, width))
         self.query_one("#tabs", Lines).show([self._tab_line(view)])
-        notes = [*self._feed.problems, *view.notes[self._pane.name]]
-        lines = [f" ? {printable(note)}" for note in notes[: NOTES_MAX if len(notes) <= NOTES_MAX else NOTES_MAX - 1]]
-        lines += [f" ? and {len(notes) - len(lines)} more"] if len(notes) > len(lines) else []
+        lines = notes_in_lines([*self._feed.problems, *view.notes[self._pane.name]], max(20, width))
+        if len(lines) > NOTES_MAX:
+            lines[NOTES_MAX - 1 :] = [f" ? and {len(lines) - NOTES_MAX + 1} more lines: `lnetstat top --once` shows them all"]
         self.query_one("#notes", Lines).show([[(line, NOTE)] for line in lines])
         rows = filtered(self._pane, view.rows[self._pane.name], self._words)
         order = self._orders[self._pane.name]
@@ -274,7 +275,7 @@ class Top(App[None]):
 
     def action_filter(self) -> None:
         field = self.query_one("#filter", Input)
-        field.display = True
+        field.display, field.disabled = True, False
         field.value = self._words
         field.focus()
 
@@ -294,7 +295,8 @@ class Top(App[None]):
         self._close_filter()
 
     def _close_filter(self) -> None:
-        self.query_one("#filter", Input).display = False
+        field = self.query_one("#filter", Input)
+        field.display, field.disabled = False, True
         self.set_focus(None)
         self._draw()
 

@@ -1,0 +1,134 @@
+"""The program itself: in a terminal (a pty), and as text where there is none."""
+
+import fcntl
+import json
+import os
+import pty
+import select
+import struct
+import subprocess
+import sys
+import termios
+import time
+
+from tests.top.screens import record, router
+
+COMMAND = [sys.executable, "-m", "lnetstat", "top"]
+PATIENCE_S = 60
+
+
+def make_tree(folder):
+    for each in router(3):
+        if each.name != "ost.OSS.ost.stats":
+            (folder / each.name).write_text(each.text)
+    return folder
+
+
+def run(*words):
+    return subprocess.run([*COMMAND, *map(str, words)], capture_output=True, text=True, timeout=PATIENCE_S, stdin=subprocess.DEVNULL)
+
+
+class Terminal:
+    """The program in a terminal of 80x24; `until` reads what it draws."""
+
+    def __init__(self, *words, command=COMMAND):
+        self._master, child = pty.openpty()
+        fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        environment = {**os.environ, "TERM": "xterm-256color", "LANG": "C.UTF-8"}
+        self._process = subprocess.Popen([*command, *map(str, words)], stdin=child, stdout=child, stderr=child, env=environment)
+        os.close(child)
+        self.drawn = b""
+
+    def until(self, words):
+        end_s = time.monotonic() + PATIENCE_S
+        while words not in self.drawn:
+            assert select.select([self._master], [], [], max(0, end_s - time.monotonic()))[0], self.drawn[-2000:]
+            self.drawn += os.read(self._master, 65536)
+
+    def press(self, keys):
+        self.drawn = b""
+        os.write(self._master, keys)
+
+    def end(self):
+        """Return the exit status, and what was drawn last."""
+        try:
+            while data := os.read(self._master, 65536):
+                self.drawn += data
+        except OSError:  # the other end is closed
+            pass
+        os.close(self._master)
+        return self._process.wait(PATIENCE_S)
+
+
+def test_in_a_terminal_it_draws_takes_keys_and_leaves_the_terminal_as_it_was(tmp_path):
+    terminal = Terminal("--root", make_tree(tmp_path), "-i", "0.1")
+    terminal.until(b"10.2.0.3@tcp1")
+    terminal.until(b"? help")  # textual is there
+    terminal.press(b"3")
+    terminal.until(b"small")
+    terminal.press(b"q")
+    assert terminal.end() == 0
+    assert b"\x1b[?1049l" in terminal.drawn
+
+
+def test_the_first_screen_is_there_before_textual_is(tmp_path):
+    (tmp_path / "textual.py").write_text("import sys; sys.exit('textual was imported')\n")
+    code = "import sys; sys.path.insert(0, sys.argv.pop(1)); from lnetstat.cli import main; main()"
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    terminal = Terminal("--root", make_tree(tree), command=[sys.executable, "-c", code, str(tmp_path), "top"])
+    terminal.until(b"10.2.0.3@tcp1")
+    terminal.until(b"textual was imported")
+    terminal.end()
+
+
+def test_a_recording_in_a_terminal(tmp_path):
+    terminal = Terminal(record(tmp_path / "rec", 10), "--at", "-2s")
+    terminal.until(b"12:00:07.000Z")
+    terminal.until(b"? help")
+    terminal.press(b"\x1b[C")
+    terminal.until(b"8")
+    terminal.press(b"q")
+    assert terminal.end() == 0
+
+
+def test_without_a_terminal_it_is_one_sample_as_text_the_worst_first(tmp_path):
+    done = run("--root", make_tree(tmp_path), "--rows", 2)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    at = lines.index("Peers: 2 of 5, 2 short or down")
+    assert ["10.2.0.3@tcp1" in lines[at + 2], "10.2.0.4@tcp1" in lines[at + 3], lines[at + 4]] == [True, True, ""]
+    assert "\x1b" not in done.stdout
+
+
+def test_json_has_every_row_and_what_could_not_be_read(tmp_path):
+    (make_tree(tmp_path) / "nis").write_text("garbage\n")
+    done = run("--root", tmp_path, "--json")
+    found = json.loads(done.stdout)
+    assert done.returncode == 3
+    assert (len(found["peers"]), found["nis"]) == (5, [])
+    assert "expected the header" in found["problems"]["nis"][0]
+    assert found["buffers"][0]["credits"] == 3500
+
+
+def test_several_samples_of_a_recording_have_rates(tmp_path):
+    done = run(record(tmp_path / "rec", 10), "--at", "2026-08-14T12:00:00Z", "-n", 3, "--json")
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [each["time"][17:19] for each in found] == ["00", "01", "02"]
+    pings = [row["per_s"] for each in found for row in each["services"] if row["counter"] == "obd_ping"]
+    assert pings == [None, 59, 59]
+
+
+def test_what_cannot_be_looked_at_is_one_line(tmp_path):
+    for words, status, expected in (
+        ((tmp_path / "none",), 3, "no recording: expected the folder that `lnetstat record` wrote"),
+        ((record(tmp_path / "rec", 2), "--host", "other"), 3, "no host other: it holds rtr1"),
+        ((tmp_path / "rec", "-w", "rtr1"), 2, "RECORDING is looked at by itself"),
+        (("--at", "-5s"), 2, "--at is a moment of a recording"),
+        (("-w", "rtr[1-"), 3, "'rtr[1-': no names of nodes"),
+        (("-w", "rtr1", "--ssh", "'"), 2, "--ssh"),
+        (("--root", tmp_path / "none"), 3, "not a folder"),
+    ):
+        done = run(*words)
+        assert (done.returncode, expected in done.stderr) == (status, True), done
+        assert "Traceback" not in done.stderr
