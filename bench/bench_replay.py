@@ -19,6 +19,7 @@ Figure = tuple[str, float, float, str]
 
 PEERS = 100
 SECONDS = 900
+ROUNDS = 3  # one after the other, and the median of their ratios
 
 
 def run(scale: float = 1.0) -> list[Figure]:
@@ -29,16 +30,22 @@ def run(scale: float = 1.0) -> list[Figure]:
         with RecordingWriter(str(folder / "recording")) as writer:
             for tick, text in enumerate(texts(PEERS, seconds)):
                 writer.write([snapshot(text, tick)])
-        lines, fed_s = _replayed(folder / "recording")
         carbon = Carbon(folder / "carbon")
         carbon.start()
         try:
-            taken_s = _taken(carbon, lines)
+            rounds = [_round(folder / "recording", carbon) for _ in range(ROUNDS)]
         finally:
             carbon.stop()
+    fed, taken = sorted(rounds, key=lambda each: each[0] / each[1])[ROUNDS // 2]
+    words = f"replay of {PEERS} peers x {seconds} s to a sink that takes everything ({fed:,.0f} points/s)"
+    return [(f"{words} / what carbon-cache takes ({taken:,.0f} points/s)", fed / taken, 2, ">=")]
+
+
+def _round(recording: Path, carbon: Carbon) -> tuple[float, float]:
+    """Return points a second: fed by `replay`, taken by carbon."""
+    lines, fed_s = _replayed(recording)
     count = lines.count(b"\n")
-    words = f"replay of {PEERS} peers x {seconds} s to a sink that takes everything ({count / fed_s:,.0f} points/s)"
-    return [(f"{words} / what carbon-cache takes ({count / taken_s:,.0f} points/s)", taken_s / fed_s, 2, ">=")]
+    return count / fed_s, count / _taken(carbon, lines)
 
 
 def _replayed(recording: Path) -> tuple[bytes, float]:
