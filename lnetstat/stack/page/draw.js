@@ -166,7 +166,8 @@ function band(incident, colours) {
   const colour = colours[incident.severity];
   return {
     type: "rect", xref: "x", x0: incident.from, x1: incident.until, yref: "paper", y0: 0, y1: 1, layer: "below",
-    fillcolor: colour, opacity: incident.until > incident.from ? 0.16 : 0.8, line: { color: colour, width: 1 },
+    // What has not ended yet may fill the whole picture: fainter.
+    fillcolor: colour, opacity: incident.until === incident.from ? 0.8 : incident.open ? 0.08 : 0.16, line: { color: colour, width: 1 },
   };
 }
 
