@@ -7,6 +7,7 @@ import click
 from lnetstat.reduce.metrics import SERIES_MAX
 from lnetstat.stack import schemas
 from lnetstat.stack.config import CARBON_PORT, WEB_PORT
+from lnetstat.stack.page import PATH
 from lnetstat.stack.stack import Stack, Status
 
 dir_option = click.option(
@@ -86,3 +87,5 @@ def _print(status: Status) -> None:
         what = "not running" if pid is None else f"running (process {pid})" if answers else f"does not answer (process {pid})"
         click.echo(f"{name:<14}{where:<26}{what}")
     click.echo(f"{'stack':<14}{status.state}")
+    if status.web_answers:
+        click.echo(f"{'look at':<14}{status.web_url}{PATH}")
