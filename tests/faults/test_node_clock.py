@@ -53,9 +53,7 @@ def points_of(ticks):
     return reducer.points()
 
 
-WITHIN = pytest.mark.xfail(
-    reason="samples of before and after a step back lie in one another: from_counter sorts them and takes a rate across"
-)
+WITHIN = pytest.mark.xfail(reason="samples of before and after a step back lie in one another: from_counter sorts them")
 
 
 @pytest.mark.parametrize("step_s", [3600, -3600, 1, -1, pytest.param(-60, marks=WITHIN)])
