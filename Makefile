@@ -1,8 +1,8 @@
-# Words: demo test lint bench bench-accuracy validate docs fuzz soak clean. Each makes the environment .venv by itself.
+# Words: demo test lint bench bench-accuracy validate docs man packages fuzz soak clean. Each makes the environment .venv by itself.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN    := .venv/bin
 
-.PHONY: demo test lint bench bench-accuracy validate docs fuzz soak clean
+.PHONY: demo test lint bench bench-accuracy validate docs man packages fuzz soak clean
 
 demo: .venv/ready-demo
 	$(BIN)/python -m lnetstat.demo
@@ -43,6 +43,14 @@ docs: .venv/ready
 	$(BIN)/python -m lnetstat dashboards build --to dashboards
 	$(BIN)/python -m lnetstat.dashboards.page > docs/dashboards.md
 	$(BIN)/python collectors/collectl/generate.py
+
+# Man pages into build/man; the packages bring theirs.
+man: .venv/ready
+	$(BIN)/python -m lnetstat.cli._man build/man
+
+# For nodes, into build/: Debian; Fedora and RHEL 10; RHEL 8 and 9. Needs dpkg-deb and rpmbuild.
+packages: .venv/ready
+	for kind in deb rpm rpm-el; do $(BIN)/python packaging/build.py $$kind --to build || exit; done
 
 # Only what the demo needs: no test tools.
 .venv/ready-demo: setup.cfg pyproject.toml | .venv/bin/python

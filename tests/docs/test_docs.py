@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from lnetstat.cli import lnetstat
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "collectors/README.md", "collectors/collectl/README.md"]
+DOCUMENTS = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/install.md", "collectors/README.md", "collectors/collectl/README.md"]
 VERBS = lnetstat.list_commands(None)
 COMMANDS = sorted(
     {line.split("#")[0].strip() for line in (ROOT / "README.md").read_text().splitlines() if line.startswith("    lnetstat ")}
