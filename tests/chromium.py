@@ -173,7 +173,7 @@ def chromium(folder: Path, *options: str) -> Iterator[Browser]:
         os.close(our_read)
 
 
-def browse(folder: Path, url: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+def look(folder: Path, url: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Let the browser look at one address until nothing moves any more; console messages come on stderr."""
     command = [
         str(CHROMIUM),

@@ -1,40 +1,22 @@
 """The page in a real browser: the figures are drawn, the policy lets them, and nobody outside is asked for anything."""
 
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from lnetstat.report.html import page
+from tests.chromium import CHROMIUM, WITHOUT, look
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: apt-get install chromium")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=WITHOUT)
 
 
 def browse(tmp_path: Path, text: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Open a page that holds `text`; console messages come on stderr."""
     path = tmp_path / "report.html"
     path.write_text(text, encoding="utf-8")
-    command = [
-        str(CHROMIUM),
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-background-networking",
-        "--no-first-run",
-        "--disable-dev-shm-usage",
-        "--hide-scrollbars",
-        f"--user-data-dir={tmp_path / 'profile'}",
-        "--enable-logging=stderr",
-        "--v=0",
-        "--virtual-time-budget=20000",
-        *arguments,
-        path.as_uri(),
-    ]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    return look(tmp_path, path.as_uri(), *arguments)
 
 
 def console(done: subprocess.CompletedProcess[str]) -> list[str]:
