@@ -55,7 +55,7 @@ def test_the_process_carries_the_standard_library_only(tree):
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     loaded = {name.partition(".")[0] for name in done.stderr.split()}
     assert "lnetstat" in loaded
-    assert not loaded & {"numpy", "pandas", "click", "yaml", "rich", "plotly", "hashlib", "inspect"}
+    assert not loaded & {"numpy", "pandas", "click", "yaml", "rich", "plotly", "hashlib", "inspect", "datetime"}
 
 
 def test_a_recording_keeps_every_byte_and_what_was_not_there(tree, tmp_path):

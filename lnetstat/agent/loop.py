@@ -24,7 +24,6 @@ from lnetstat.reduce import Reducer
 from lnetstat.sources.live import LiveSource
 from lnetstat.sources.node import LNET_TABLES
 from lnetstat.sources.reading import Clocks
-from lnetstat.words import printable
 
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 FAR_BACK_NS = 60 * NS
@@ -52,7 +51,11 @@ class Agent:
         waiter: Waiter | None = None,
     ) -> None:
         def say(line: str) -> None:
-            report(printable(line))  # names of files come from whoever made them
+            if not line.isprintable():  # names of files come from whoever made them
+                from lnetstat.words import printable  # with a calendar, which takes memory: only where it is needed
+
+                line = printable(line)
+            report(line)
 
         self._settings = settings
         self._report = say
