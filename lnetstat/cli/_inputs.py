@@ -14,7 +14,6 @@ import pandas as pd
 
 from lnetstat import series
 from lnetstat.analysis import Analysis, analyze, analyze_series, joined, within
-from lnetstat.cli._input_options import input_options as input_options
 from lnetstat.cli._recordings import analysis_of, refuse_folder_of_recordings, tell
 from lnetstat.cli._times import Moment, window_ns
 from lnetstat.errors import LnetstatError, SourceError
