@@ -11,6 +11,7 @@ import importlib
 import json
 import pkgutil
 import random
+import signal
 import sys
 import tempfile
 import time
@@ -140,6 +141,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, help="of the first run of each fault; the others follow it (default: by chance)")
     parser.add_argument("--json", type=Path, help="write the rows to this file, too")
     asked = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))  # Carbons, senders and devices go, too
     seed = random.randrange(10_000) if asked.seed is None else asked.seed
     rows = []
     print(line(HEAD), flush=True)
