@@ -1,5 +1,8 @@
 // One panel's picture with plotly. Every text goes through `inert`: plotly reads <b>, <a href> and %{…} in texts.
+import { Failure } from "./graphite.js";
 import { printable, scale } from "./numbers.js";
+
+export const MISSING = "plotly.js is not here: install lnetstat[analysis], then lnetstat stack down and up.";
 
 const DASHES = ["solid", "dash", "dot"];
 const COLOURS = 7;
@@ -8,17 +11,27 @@ const MOST_BANDS = 200; // more could not be told apart
 const ROOM = 0.06;
 const MARGIN = { l: 58, r: 12, t: 8, b: 40, twoAxes: 52 };
 
-/** Return plotly once it is there; rejects where it cannot be had. */
-export const plotly = new Promise((resolve, reject) => {
-  if (window.Plotly) return resolve(window.Plotly);
-  const script = document.getElementById("plotly");
-  script.addEventListener("load", () => resolve(window.Plotly));
-  const missing = () => reject(new Error("plotly.js is not here: install lnetstat[analysis], then lnetstat stack down and up."));
-  script.addEventListener("error", missing);
-  // It may have failed before anybody listened.
-  addEventListener("load", () => window.Plotly || missing());
-});
-plotly.catch(() => {});
+let loading = null;
+
+/** Return plotly. It is asked for with the first picture, once its bare curves are painted: reading 4.8 MB would hold them up. */
+function plotly() {
+  loading ??= painted().then(() => new Promise((resolve, reject) => {
+    const script = document.createElement("script");
+    script.src = document.querySelector("meta[name=plotly]").content;
+    script.addEventListener("load", () => resolve(window.Plotly));
+    script.addEventListener("error", () => {
+      document.dispatchEvent(new Event("plotly-missing"));
+      reject(new Failure(MISSING));
+    });
+    document.head.append(script);
+  }));
+  return loading;
+}
+
+function painted() {
+  // A page that is not seen is not painted: then it goes on at once.
+  return document.hidden ? Promise.resolve() : new Promise((end) => requestAnimationFrame(() => setTimeout(end)));
+}
 
 /** Return [divisor, unit] for the curves of one axis. */
 export function axisScale(panel, curves) {
@@ -28,7 +41,7 @@ export function axisScale(panel, curves) {
 
 /** Draw curves [{label, number, right, points, hidden, least, most}] of a panel into `place`. */
 export async function draw(place, panel, curves, range, incidents) {
-  const Plotly = await plotly;
+  const Plotly = await plotly();
   const colours = palette(place);
   const shown = curves.filter((curve) => !curve.hidden);
   const left = shown.filter((curve) => !curve.right);

@@ -4,7 +4,7 @@ import { LOOK_BACK_MS, paired } from "./incidents.js";
 import { clock, span, stamp } from "./numbers.js";
 import { Panel, make } from "./panel.js";
 import { RANGES, address, instant, rangeOf, read } from "./state.js";
-import { plotly } from "./draw.js";
+import { MISSING } from "./draw.js";
 
 const { dashboards, tag: TAG } = JSON.parse(document.getElementById("definition").textContent);
 const STALE_MS = 60_000;
@@ -284,8 +284,7 @@ function listen() {
   });
   addEventListener("popstate", open);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => panels.forEach((panel) => panel.show(marked)));
-  // Values are asked for as many as fit the width: a page made much wider deserves more of them.
-  plotly.catch((error) => problem(error.message));
+  document.addEventListener("plotly-missing", () => problem(MISSING));
 }
 
 listen();
