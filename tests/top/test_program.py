@@ -72,14 +72,17 @@ def test_in_a_terminal_it_draws_takes_keys_and_leaves_the_terminal_as_it_was(tmp
 
 
 def test_the_first_screen_is_there_before_textual_is(tmp_path):
-    (tmp_path / "textual.py").write_text("import sys; sys.exit('textual was imported')\n")
+    # it waits for a key, so that what was drawn before can be looked at
+    (tmp_path / "textual.py").write_text("import sys; sys.stdin.readline(); raise RuntimeError('textual was imported')\n")
     code = "import sys; sys.path.insert(0, sys.argv.pop(1)); from lnetstat.cli import main; main()"
     tree = tmp_path / "tree"
     tree.mkdir()
     terminal = Terminal("--root", make_tree(tree), command=[sys.executable, "-c", code, str(tmp_path), "top"])
     terminal.until(b"10.2.0.3@tcp1")
+    assert b"textual was imported" not in terminal.drawn
+    terminal.press(b"\n")
     terminal.until(b"textual was imported")
-    terminal.end()
+    assert terminal.end() == 4
 
 
 def test_a_recording_in_a_terminal(tmp_path):
