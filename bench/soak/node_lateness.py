@@ -22,6 +22,7 @@ from bench.soak.rows import Row
 from lnetstat.recording import Recording
 from tests.agent_process import make_tree, running
 
+FAULTS = ("lateness",)
 INTERVAL_S = 0.5
 LATE_PERCENT_MAX = 10.0
 WARM_UP = 2  # samples: the first one looks for what there is
@@ -112,7 +113,7 @@ def rotated_log(place: Place) -> Iterator[dict[str, Any]]:
         thread.join()
 
 
-FAULTS: dict[str, Callable[[Place], Any]] = {
+CASES: dict[str, Callable[[Place], Any]] = {
     "none": nothing,
     "a file hangs": hanging_file,
     "the recording's disk is full": full_disk,
@@ -125,7 +126,7 @@ def measure(fault: str, folder: Path, samples: int) -> Lateness:
     """Run an agent for so many samples under a fault. Raises PermissionError where the fault needs rights that are not there."""
     place = Place(make_tree(folder / "tree"), folder)
     with ExitStack() as stack:
-        given = stack.enter_context(FAULTS[fault](place))
+        given = stack.enter_context(CASES[fault](place))
         log_goes = given.pop("log_goes", False)
         settings = {"recording": str(folder / "rec"), **given, "status": str(folder / "status")}
         with running(root=str(place.tree), host="rtr", interval_s=INTERVAL_S, samples=samples, **settings) as agent:
@@ -158,10 +159,10 @@ def _late_ns(recording: Path) -> list[int]:
 def run(seconds: float, seed: int) -> list[Row]:
     """Measure each fault for its part of the time."""
     rows = []
-    for fault in FAULTS:
+    for fault in CASES:
         with tempfile.TemporaryDirectory(prefix="lnetstat-late-") as name:
             try:
-                rows.append(_row(fault, seed, measure(fault, Path(name), max(20, int(seconds / len(FAULTS) / INTERVAL_S)))))
+                rows.append(_row(fault, seed, measure(fault, Path(name), max(20, int(seconds / len(CASES) / INTERVAL_S)))))
             except (PermissionError, subprocess.CalledProcessError) as error:
                 rows.append(Row(f"late: {fault}", seed, None, None, None, None, None, None, None, None, f"not run: {error}"))
     return rows

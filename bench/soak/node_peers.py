@@ -19,6 +19,7 @@ from lnetstat.agent import agent_command
 from lnetstat.agent.process import MALLOC
 from lnetstat.agent.settings import AgentSettings
 
+FAULTS = ("F15",)
 PEERS = 100_000
 CHANGING = 0.05
 RSS_MB_MAX, CPU_SHARE_MAX, SERIES_MAX, NAMES_MAX = 200.0, 0.5, 500, 1_000

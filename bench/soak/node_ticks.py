@@ -33,6 +33,7 @@ from lnetstat.sources.reading import Clocks
 from tests.agent_process import make_tree
 
 NS = 10**9
+FAULTS = ("F20",)
 TICKS_MAX = 1_000_000
 MARK = ".self.errors"  # the path whose seconds are counted
 DEADLINE_S = 0.03

@@ -8,7 +8,7 @@ import os
 import pytest
 
 from bench.soak import node_lateness
-from bench.soak.node_lateness import FAULTS, WARM_UP, measure
+from bench.soak.node_lateness import CASES, WARM_UP, measure
 
 SAMPLES = 10
 TOLD = {
@@ -21,7 +21,7 @@ TOLD = {
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="FUSE and tmpfs are mounted by root only")
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", CASES)
 def test_a_fault_costs_no_sample_and_is_told_once(fault, tmp_path, monkeypatch):
     monkeypatch.setattr(node_lateness, "INTERVAL_S", 0.2)
     try:
