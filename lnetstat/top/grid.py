@@ -25,14 +25,14 @@ DIM = Style(dim=True)
 HEAD = Style(reverse=True)
 CHOSEN = Style(reverse=True, bold=True)
 NOTE = Style(color="yellow", bold=True)
-# Each mark has a sign of its own too, so colour is never all that tells; reverse and bold stay where there is none.
+# Each mark has a sign of its own too, so colour is never all that tells; bold, and the sign in reverse, stay where there is none.
 MARKS = {
     Mark.NONE: PLAIN,
     Mark.WAS_SHORT: Style(color="yellow"),
     Mark.DOWN: Style(color="magenta", bold=True),
-    Mark.SHORT: Style(color="bright_red", bold=True, reverse=True),
+    Mark.SHORT: Style(color="bright_red", bold=True),
 }
-LINE = Style(color="cyan")
+LINE = Style(color="cyan", dim=True)
 
 Spans = Sequence[tuple[str, Style]]
 
@@ -122,7 +122,9 @@ class Grid(ScrollView, can_focus=False):
         style = MARKS[row.mark]
         levels = self._model.levels(self._pane.name, row.key, layout.spark_width)
         drawn = spark(levels, layout.spark_width, top=self._pane.top, bars=BARS)
-        return [Segment(" ".join(layout.cells(row)), style), Segment(" "), Segment(drawn, LINE)]
+        sign, *cells = layout.cells(row)
+        sign_style = style + HEAD if row.mark is Mark.SHORT else style
+        return [Segment(sign, sign_style), Segment(" ", style), Segment(" ".join([*cells, ""]), style), Segment(drawn, LINE)]
 
     def on_click(self, event: events.Click) -> None:
         if event.y == 0 and self._layout_of_rows is not None:

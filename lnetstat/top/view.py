@@ -209,7 +209,13 @@ class Top(App[None]):
             state = f"{'paused' if self._paused else 'playing'} x{SPEEDS[self._speed]:g}"
         else:
             state = "paused" if self._paused else f"every {self._interval_s:g} s"
-        first: Spans = [(" lnetstat top  ", BOLD), (f"{where}  ", PLAIN), (stamp, BOLD), (f"  {state}", CHOSEN if self._paused else DIM)]
+        first: Spans = [
+            (" lnetstat top  ", BOLD),
+            (f"{where}  ", PLAIN),
+            (stamp, BOLD),
+            ("  ", PLAIN),
+            (state, CHOSEN if self._paused else DIM),
+        ]
         return [first, *[[(f" {line}", PLAIN)] for line in counts_in_lines(view.summary, width - 2)]]
 
     def _tab_line(self, view: View) -> Spans:
