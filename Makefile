@@ -1,8 +1,8 @@
-# Words: demo test lint bench bench-accuracy validate docs man packages fuzz soak clean. Each makes the environment .venv by itself.
+# Words: demo test lint bench bench-accuracy validate docs man packages fuzz soak soak-collectl clean. Each makes the environment .venv by itself.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN    := .venv/bin
 
-.PHONY: demo test lint bench bench-accuracy validate docs man packages fuzz soak clean
+.PHONY: demo test lint bench bench-accuracy validate docs man packages fuzz soak soak-collectl clean
 
 demo: .venv/ready-demo
 	$(BIN)/python -m lnetstat.demo
@@ -32,8 +32,12 @@ validate: .venv/ready
 fuzz: .venv/ready
 	$(BIN)/python bench/fuzz.py
 
-# Ten minutes of real collectl with the plug-ins while Carbon is killed and comes back.
+# Half an hour of faults against real processes, and the table of what was lost (docs/faults.md).
 soak: .venv/ready
+	$(BIN)/python -m bench.soak
+
+# Ten minutes of real collectl with the plug-ins while Carbon is killed and comes back.
+soak-collectl: .venv/ready
 	$(BIN)/python -m bench.soak_collectl
 
 docs: .venv/ready

@@ -40,7 +40,7 @@ class _Verbs(CompletesVerbs):
 
 _EXTRAS = {
     "analysis": ("numpy", "pandas", "pyarrow", "plotly", "jinja2", "numba"),
-    "tui": ("textual",),
+    "tui": ("textual", "rich"),
     "remote": ("ClusterShell",),
     "cluster": ("distributed", "dask"),
     "stack": ("waitress", "carbon", "graphite", "whisper", "django"),

@@ -15,6 +15,7 @@ def node_names(text: str) -> list[str]:
         from ClusterShell.NodeSet import NodeSet, NodeSetException  # type: ignore[import-untyped]
     except ModuleNotFoundError:
         raise SourceError("names of many nodes need the Python package ClusterShell: pip install 'lnetstat[remote]'") from None
+    _check_ranges(text)
     try:
         names = [str(name) for name in NodeSet(text)]
     except NodeSetException as error:
@@ -27,6 +28,13 @@ def node_names(text: str) -> list[str]:
     if len(names) > NODES_MAX:
         raise SourceError(f"{shown(text)}: {len(names)} nodes: at most {NODES_MAX} can be read at once")
     return names
+
+
+def _check_ranges(text: str) -> None:
+    """Raise SourceError for a range that names more than can be read: unfolded, it alone would take all memory."""
+    for first, last in re.findall(r"([0-9]+)-([0-9]+)", text):
+        if len(first) > 9 or len(last) > 9 or int(last) - int(first) >= NODES_MAX:
+            raise SourceError(f"{shown(text)}: {first}-{last}: at most {NODES_MAX} nodes can be read at once")
 
 
 def folded(names: Iterable[str]) -> str:

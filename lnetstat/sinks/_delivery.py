@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from lnetstat.sinks.spool import Spool
 
-HELD_BYTES_MAX = 6_291_456 + 131_072  # the most that Linux gives a receive buffer by default (tcp_rmem), and twice our own send buffer
+HELD_BYTES_MAX = 33_554_432 + 131_072  # the most of tcp_rmem (6 MiB; 32 since Linux 6.17), and our own buffer twice
 PROOF_WINDOWS = 5  # after so many resend windows proof is asked for
 PROOF_JITTER = 0.5  # up to that much later, so that many nodes do not reconnect together
 

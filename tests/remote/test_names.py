@@ -27,3 +27,9 @@ def test_without_clustershell_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "ClusterShell.NodeSet", None)
     with pytest.raises(SourceError, match=r"pip install 'lnetstat\[remote\]'"):
         node_names("rtr1")
+
+
+@pytest.mark.parametrize("text", ["rtr[1-999999999]", "rtr[1-9999999999999999999]", "rtr[0-4096]"])
+def test_a_range_beyond_what_can_be_read_is_refused_before_it_is_unfolded(text):
+    with pytest.raises(SourceError, match="at most 4096 nodes"):
+        node_names(text)

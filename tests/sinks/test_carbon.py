@@ -418,6 +418,7 @@ def test_the_first_is_used_again_when_it_is_back(peer):
     with peer.accept() as connection:
         sink.offer([Point("a.b", 1.0, 1)])
         assert read_lines(connection, 1) == ["a.b 1 1\n"]
+        assert sink.flush(60)
         with socket.create_server(("127.0.0.1", first.port)) as listener:
             now[0] = 301.0
             sink.offer([Point("a.b", 2.0, 2)])
