@@ -46,20 +46,22 @@ def from_counter(time_s: npt.ArrayLike, value: npt.ArrayLike, *, wraps: bool = F
     """Return the rates of a cumulative counter sampled at `time_s` (epoch seconds).
 
     Steps down are resets and left out, except that with `wraps` (LNet counts its messages in 32 bits) a step from the top of the
-    range to its bottom is a wrap. Steps over more than 5 typical intervals are gaps.
+    range to its bottom is a wrap. Steps over more than 5 typical intervals are gaps. Where stamps go back while the counter goes on, in
+    the order given, the clock was set: what it then counted a second time is left out, and so is the step across it.
     """
-    stamps, values = _clean(time_s, value)
+    stamps, values, clock = _clean(*_as_one_clock(time_s, value))
     if stamps.size < 2:
         return nothing()
     dt = interval_s or typical_interval(stamps)
     kept = _spaced(stamps, SHORT_INTERVALS * dt)
-    stamps, values = stamps[kept], values[kept]
+    stamps, values, clock = stamps[kept], values[kept], clock[kept]
     steps, deltas = np.diff(stamps), np.diff(values)
     if wraps:
         deltas = np.where(_wrapped(values), deltas + U32, deltas)
-    reset = deltas < 0
+    same_clock = np.diff(clock) == 0
+    reset = (deltas < 0) & same_clock
     gap = steps > GAP_INTERVALS * dt
-    good = ~reset & ~gap
+    good = ~reset & ~gap & same_clock
     middle = (stamps[1:] + stamps[:-1]) / 2
     gaps = tuple(zip(stamps[:-1][gap].tolist(), stamps[1:][gap].tolist(), strict=True))
     return Rates(middle[good], deltas[good] / steps[good], steps[good], dt, int(reset.sum()), gaps)
@@ -70,7 +72,7 @@ def from_rate(time_s: npt.ArrayLike, value: npt.ArrayLike, *, interval_s: float 
 
     Where the row before is missing the interval is taken as the typical one.
     """
-    stamps, values = _clean(time_s, value)
+    stamps, values, _ = _clean(time_s, value)
     if stamps.size == 0:
         return nothing()
     dt = interval_s or typical_interval(stamps)
@@ -138,15 +140,33 @@ def _joined(source: Rates, factor: int) -> Rates:
     return Rates(middle[whole], amount[whole] / length[whole], length[whole], factor * source.dt_s, source.resets, source.gaps)
 
 
-def _clean(time_s: npt.ArrayLike, value: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Return sorted, finite samples with strictly increasing stamps."""
+def _as_one_clock(time_s: npt.ArrayLike, value: npt.ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return samples without those whose time the clock showed a second time, and how often it had been set back at each of them.
+
+    Samples that merely come in another order, as from files given in any order, have lower counters at earlier times, or far higher ones
+    where it began anew in between: they stay.
+    """
     stamps, values = np.asarray(time_s, dtype=np.float64), np.asarray(value, dtype=np.float64)
+    steps, deltas = np.diff(stamps), np.diff(values)
+    usual = np.max(deltas[(steps > 0) & (deltas > 0)], initial=0.0)
+    set_back = np.flatnonzero((steps < 0) & (deltas > 0) & (deltas <= 2 * usual)) + 1
+    clock = np.zeros(stamps.size)
+    kept = np.ones(stamps.size, dtype=bool)
+    for first in set_back.tolist():
+        clock[first:] += 1
+        kept[:first] &= stamps[:first] < stamps[first]
+    return stamps[kept], values[kept], clock[kept]
+
+
+def _clean(time_s: npt.ArrayLike, value: npt.ArrayLike, clock: FloatArray | None = None) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return sorted, finite samples with strictly increasing stamps, and the clock of each."""
+    stamps, values = np.asarray(time_s, dtype=np.float64), np.asarray(value, dtype=np.float64)
+    clock = np.zeros(stamps.size) if clock is None else clock
     good = np.isfinite(stamps) & np.isfinite(values)
-    stamps, values = stamps[good], values[good]
-    order = np.argsort(stamps, kind="stable")
-    stamps, values = stamps[order], values[order]
+    order = np.argsort(stamps[good], kind="stable")
+    stamps, values, clock = (each[good][order] for each in (stamps, values, clock))
     fresh = np.concatenate(([True], np.diff(stamps) > 0)) if stamps.size else np.zeros(0, dtype=bool)
-    return stamps[fresh], values[fresh]
+    return stamps[fresh], values[fresh], clock[fresh]
 
 
 def _spaced(stamps: FloatArray, least_s: float) -> npt.NDArray[np.bool_]:

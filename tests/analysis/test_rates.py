@@ -77,3 +77,23 @@ def test_a_load_in_lumps_is_smoothed_and_a_steady_one_is_not():
     assert rates.smoothed(lumps).dt_s > 0.6
     steady = rates.from_counter(time, 1e7 * time)
     assert rates.smoothed(steady).dt_s == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("reset", [False, True])
+def test_samples_in_any_order_are_the_same_rates(reset):
+    time_s = np.arange(100.0)
+    value = 1e6 + 100 * time_s
+    if reset:
+        value[50:] -= 1e6
+    order = np.r_[50:100, 0:50]
+    sorted_, shuffled = rates.from_counter(time_s, value), rates.from_counter(time_s[order], value[order])
+    np.testing.assert_array_equal(shuffled.rate, sorted_.rate)
+    assert sorted_.rate.size == 99 - reset
+
+
+def test_a_clock_that_is_set_back_gives_no_rate_across_the_step():
+    time_s = np.arange(200.0) - 60 * (np.arange(200) >= 100)
+    found = rates.from_counter(time_s, 100 * np.arange(200.0))
+    np.testing.assert_allclose(found.rate, 100)
+    assert found.resets == 0
+    assert found.rate.size == 138
