@@ -83,7 +83,7 @@ class Outlets:
             sum(count.queued for count in counts),
             sum(count.sent for count in counts),
             sum(count.resent for count in counts),
-            sum(count.dropped + count.refused for count in counts),
+            sum(count.dropped + count.refused + count.unconfirmed for count in counts),
         )
 
     def close(self, timeout_s: float) -> None:

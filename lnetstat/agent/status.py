@@ -75,7 +75,7 @@ class Standing:
                     "spool_bytes": outlets.spool_bytes(sink),
                     "sent": counts.sent,
                     "resent": counts.resent,
-                    "lost": counts.dropped + counts.refused,
+                    "lost": counts.dropped + counts.refused + counts.unconfirmed,
                     "error": sink.last_error,
                 }
             )

@@ -14,6 +14,7 @@ from lnetstat.sinks.spool import Spool
 
 HELD_BYTES_MAX = 33_554_432 + 131_072  # the most of tcp_rmem (6 MiB; 32 since Linux 6.17), and our own buffer twice
 PROOF_WINDOWS = 5  # after so many resend windows proof is asked for
+FILLING_SHARE = 0.25  # of a spool's bound that may wait for proof; then it is asked for after one window
 PROOF_JITTER = 0.5  # up to that much later, so that many nodes do not reconnect together
 
 
@@ -44,14 +45,19 @@ class Delivery:
 
     def wants_proof(self, now_s: float) -> bool:
         """Tell whether it is time to have Carbon close its end."""
-        return bool(self._batches) and self._batches[0].end_bytes > self._read_bytes and self._batches[0].at_s + self._proof_s <= now_s
+        return bool(self._batches) and self._batches[0].end_bytes > self._read_bytes and self._due_s <= now_s
 
     def due_s(self, now_s: float) -> float | None:
         """Return in how many seconds something is to be confirmed or proved; None where nothing is."""
         if not self._batches:
             return None
+        return self._due_s - now_s
+
+    @property
+    def _due_s(self) -> float:
         first = self._batches[0]
-        return first.at_s + (self._resend_s if first.end_bytes <= self._read_bytes else self._proof_s) - now_s
+        is_filling = self._bytes - self._read_bytes > self._spool.max_bytes * FILLING_SHARE
+        return first.at_s + (self._resend_s if first.end_bytes <= self._read_bytes or is_filling else self._proof_s)
 
     def proved(self, now_s: float) -> None:
         """Carbon has read everything that was written."""

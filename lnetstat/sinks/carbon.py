@@ -40,7 +40,7 @@ class Counts(NamedTuple):
     """Points, all at one moment: offered = sent + queued + dropped + refused. `resent` were sent before.
 
     With a spool, what it held when it was opened counts as offered; `queued` counts what was not sent yet, and while a tick is being stored
-    it counts twice.
+    it counts twice. `unconfirmed` were sent, and dropped for the spool's bounds before it was known that they had arrived.
     """
 
     sent: int
@@ -48,6 +48,7 @@ class Counts(NamedTuple):
     queued: int
     dropped: int
     refused: int
+    unconfirmed: int = 0
 
 
 class CarbonSink:
@@ -135,9 +136,10 @@ class CarbonSink:
             waiting = self._writer.points if self._writer is not None else 0
         if self._spool is None:
             return counts
-        sent, resent, queued, dropped, refused = counts
+        sent, resent, queued, dropped, refused, _ = counts
         on_disk = self._spool.counts
-        return Counts(sent + on_disk.sent, resent + on_disk.resent, queued + waiting + on_disk.unsent, dropped + on_disk.lost, refused)
+        queued += waiting + on_disk.unsent
+        return Counts(sent + on_disk.sent, resent + on_disk.resent, queued, dropped + on_disk.lost, refused, on_disk.unconfirmed)
 
     def offer(self, points: Iterable[Point]) -> None:
         """Queue the points; never blocks. Where the queue is full the oldest points go and are counted."""

@@ -59,7 +59,7 @@ class Spool:
         self.folder = folder
         self.counts = SpoolCounts()
         self.unread_bytes = 0
-        self._max_bytes, self._max_age_s, self._live_bytes_max = max_bytes, max_age_s, live_bytes_max
+        self.max_bytes, self._max_age_s, self._live_bytes_max = max_bytes, max_age_s, live_bytes_max
         self._clock, self._files, self._sync_wanted = clock, files or DiskFiles(), sync_wanted
         self._segment_age_s = max_age_s / SEGMENTS_PER_BOUND or float("inf")
         self._guard = threading.RLock()
@@ -97,7 +97,7 @@ class Spool:
                 raise OSError(errno.EBADF, "it is closed")
             self._newest_s = max(self._newest_s, time_s)
             self._drop_outdated()
-            while self._segments and self.counts.bytes + len(record) + len(layout.HEADER) + layout.HEAD_BYTES > self._max_bytes:
+            while self._segments and self.counts.bytes + len(record) + len(layout.HEADER) + layout.HEAD_BYTES > self.max_bytes:
                 self._drop_oldest()
             for drops_left in reversed(range(DROPS_PER_APPEND_MAX + 1)):
                 try:
@@ -134,7 +134,7 @@ class Spool:
 
     def _start_segment(self, time_s: int) -> Segment:
         free = self._files.free_bytes(self.folder) + self.counts.bytes
-        size_max = min(self._max_bytes // SEGMENTS_PER_BOUND, free // SEGMENTS_PER_BOUND, SEGMENT_BYTES_MAX)
+        size_max = min(self.max_bytes // SEGMENTS_PER_BOUND, free // SEGMENTS_PER_BOUND, SEGMENT_BYTES_MAX)
         segment = Segment(self.folder, self._number + 1, self._end, max(size_max, SEGMENT_BYTES_MIN))
         handle = self._files.create(segment.path)
         self._number += 1
@@ -367,7 +367,7 @@ class Spool:
         for segment in self._segments.copy():
             self._retire(segment)
         self._drop_outdated()
-        while self._segments and self.counts.bytes > self._max_bytes:
+        while self._segments and self.counts.bytes > self.max_bytes:
             self._drop_oldest()
 
     def _read_progress(self) -> dict[int, Progress]:

@@ -369,3 +369,20 @@ def test_killed_at_any_moment_nothing_acknowledged_is_lost(tmp_path, seed):
     wait_until(lambda: acknowledged <= 0 or set(range(acknowledged)) <= receiver.numbers, "every number acknowledged has arrived")
     assert receiver.wrong == []
     assert spool.counts.lost == spool.counts.unconfirmed == spool.counts.damaged == 0
+
+
+def test_a_small_spool_asks_for_proof_before_it_is_full(peer, tmp_path):
+    now = [0.0]
+    spool = spool_at(tmp_path / "spool", max_bytes=256 << 10)
+    sink = CarbonSink("127.0.0.1", peer.port, pacer=quick(), spool=spool, clock=lambda: now[0])
+    with peer.accept() as connection:
+        sink.offer(Point("lnet.r1." + "x" * 1000, float(n), n) for n in range(80))
+        assert len(read_lines(connection, 80)) == 80
+        assert sink.flush(60)
+        now[0] = 61.0  # one window: much earlier than where there is room
+        sink.offer([Point("a.b", 1.0, 1)])
+        assert drain(connection) == ["a.b 1 1"]
+    with peer.accept():
+        wait_until(lambda: spool.counts.delivered == 80, "read for certain")
+        sink.close(0.1)
+    assert spool.counts.unconfirmed == 0
