@@ -14,6 +14,7 @@ import pandas as pd
 
 from lnetstat import series
 from lnetstat.analysis import Analysis, analyze, analyze_series, joined, within
+from lnetstat.cli._progress import working
 from lnetstat.cli._recordings import analysis_of, refuse_folder_of_recordings, tell
 from lnetstat.cli._times import Moment, window_ns
 from lnetstat.errors import LnetstatError, SourceError
@@ -48,17 +49,20 @@ def analyzed(
         if given:
             table = _series(given, series.Clock(zone, time_unit), begin, end, failed)
             if table is not None:
-                analysis = analyze_series(
-                    table,
-                    kind=table.attrs.get("kind") or kind,
-                    interval_s=interval_s,
-                    credits_max=credits_max or None,
-                    name=host or table.attrs.get("name", ""),
-                )
+                with working("searching for dead time"):
+                    analysis = analyze_series(
+                        table,
+                        kind=table.attrs.get("kind") or kind,
+                        interval_s=interval_s,
+                        credits_max=credits_max or None,
+                        name=host or table.attrs.get("name", ""),
+                    )
         elif dumped:
-            frames = _dumped(dumped, begin, end, host, failed)
+            with working("reading"):
+                frames = _dumped(dumped, begin, end, host, failed)
             if frames is not None:
-                analysis = analyze(frames)
+                with working("analyzing"):
+                    analysis = analyze(frames)
         else:
             refuse_folder_of_recordings(files)
             analysis = analysis_of(files, begin, end, host, failed, processes=processes, scheduler=scheduler)
@@ -88,7 +92,8 @@ def _series(
     locations: Sequence[str], clock: series.Clock, begin: Moment | None, end: Moment | None, failed: list[str]
 ) -> pd.DataFrame | None:
     """Read series; several are sources of one system. What cannot be read is told in `failed`."""
-    whole = series.load_all(locations, clock, failed)
+    with working("reading"):
+        whole = series.load_all(locations, clock, failed)
     if whole is None or whole.empty:
         return whole
     tell(whole.attrs.get("notes", []))

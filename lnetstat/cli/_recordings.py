@@ -11,7 +11,8 @@ import click
 
 from lnetstat.analysis import Analysis, analyze, joined, within
 from lnetstat.analysis.many import Chunk, Read, analyze_recordings
-from lnetstat.cli._scenario import Bar, processes_here
+from lnetstat.cli._progress import Bar, working
+from lnetstat.cli._scenario import processes_here
 from lnetstat.cli._times import Moment, window_ns
 from lnetstat.errors import LnetstatError, SourceError
 from lnetstat.frames import Frames, load
@@ -59,9 +60,13 @@ def analysis_of(
         return None
     if any(moment is not None and moment.before_end for moment in (begin, end)) and any(chunk.hosts is None for chunk in chunks):
         frames = frames_of(paths, begin, end, host, failed)  # when archives end is known only when they are read
-        return None if frames is None else analyze(frames)
+        if frames is None:
+            return None
+        with working("analyzing"):
+            return analyze(frames)
     read = functools.partial(read_chunk, window=Window(*window_ns(begin, end, last_ns), host))
     with Bar() as bar, crew_of(processes=processes or _worth_it(paths, len(chunks)), scheduler=scheduler) as crew:
+        bar.show(0, "reading")
         found = analyze_recordings(chunks, read, crew, tell=bar.show)
     tell(found.notes)
     failed += found.failed
@@ -178,7 +183,8 @@ def _frames(source: Source, hosts: Sequence[str] | None, begin_ns: int | None, e
 
 def frames_of(paths: Sequence[str], begin: Moment | None, end: Moment | None, host: str | None, failed: list[str]) -> Frames | None:
     """Load recordings and archives as one. What cannot be read is told in `failed`."""
-    whole = read_chunk(Chunk(tuple(paths), None), Window(None, None, host))
+    with working("reading"):
+        whole = read_chunk(Chunk(tuple(paths), None), Window(None, None, host))
     failed += whole.failed
     tell(whole.notes)
     if whole.frames is None:

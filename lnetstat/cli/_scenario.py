@@ -1,10 +1,8 @@
-"""What `simulate` and `sweep` share: how a scenario is changed, errors in it, and how far the work is."""
+"""What `simulate` and `sweep` share: how a scenario is changed, and errors in it."""
 
 import contextlib
 import os
 import signal
-import sys
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,7 +11,6 @@ import click
 from lnetstat.errors import SimulatorError
 from lnetstat.words import printable
 
-BAR_PARTS = 1000
 BY_SIGNAL = 128  # exit status of a run that a signal ended: this and its number, 130 for Ctrl-C
 TERMINATED = BY_SIGNAL + signal.SIGTERM
 
@@ -82,37 +79,3 @@ def processes_here(asked: int | None) -> int:
 def tell(words: str) -> None:
     """Say something on stderr, in one line."""
     click.echo(f"lnetstat: {printable(words)}", err=True)
-
-
-class Bar:
-    """A progress bar on stderr, where that is a terminal; else nothing."""
-
-    def __init__(self) -> None:
-        self._done = 0
-        self._words = ""
-        self._began = time.monotonic()
-        self._bar: Any = None
-
-    def __enter__(self) -> "Bar":
-        if sys.stderr.isatty():
-            self._bar = click.progressbar(length=BAR_PARTS, file=sys.stderr, show_pos=False, item_show_func=lambda _: self._words)
-            self._bar.__enter__()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self._bar is not None:
-            self._bar.__exit__(*error)
-
-    @property
-    def elapsed_s(self) -> float:
-        """How long it has been shown."""
-        return time.monotonic() - self._began
-
-    def show(self, share: float, words: str) -> None:
-        """Show the share of the work that is done, 0 to 1, and words beside it."""
-        if self._bar is None:
-            return
-        done = int(share * BAR_PARTS)
-        self._words = words
-        self._bar.update(done - self._done, current_item=words)
-        self._done = done

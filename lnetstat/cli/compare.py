@@ -7,6 +7,7 @@ import click
 
 from lnetstat.cli._input_options import input_options
 from lnetstat.cli._options import schema_option
+from lnetstat.cli._progress import working
 
 
 def _schema() -> dict[str, Any]:
@@ -48,12 +49,15 @@ def command(before: str, after: str, as_json: bool, html: str | None, fail_on: s
     second, second_whole = analyzed((after,), **options)
     if first is None or second is None:
         return 3
-    found = compare(first, second)
+    with working("comparing"):
+        found = compare(first, second)
     if html is not None:
         from lnetstat.report import comparison
         from lnetstat.report.output import write_whole
 
-        write_whole(html, comparison.page(found, first, second))
+        with working("drawing"):
+            page = comparison.page(found, first, second)
+        write_whole(html, page)
     click.echo(json.dumps(found.as_json(), allow_nan=False) if as_json else text_of(found))
     if fail_on and found.verdict == WORSE:
         return 1

@@ -1,12 +1,14 @@
 """Play a recording again, into files or into Carbon, at any speed and time."""
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
 import click
 
 from lnetstat.cli._options import MetricPrefix
+from lnetstat.cli._progress import Bar
 from lnetstat.cli._times import Moment, MomentType, parse_moment, window_ns
 from lnetstat.errors import SinkError, SourceError
 from lnetstat.model import Point, Snapshot
@@ -19,6 +21,7 @@ from lnetstat.sources.collectl import Recorded
 from lnetstat.sources.replay import NS, ReplaySource, write_tree
 from lnetstat.words import iso
 
+Say = Callable[[str], None]  # writes a line on standard error
 CARBON_PATIENCE_S = 45  # a reconnect may come 30 s after the connection broke
 
 
@@ -70,25 +73,35 @@ def command(
         shift_to_ns=shift_to_ns,
     )
     _announce_shift(recorded, source.shift_ns)
-    tree = _Tree(folder, several=len(hosts or recorded.hosts) > 1) if folder else None
-    shipping = _Shipping(carbon, prefix, alone=tree is None) if carbon else None
-    takers: list[_Taker] = [taker for taker in (tree, shipping) if taker is not None]
+    first_ns, last_ns = _replayed_ns(recorded, begin_ns, end_ns)
     count = 0
-    try:
-        for snapshot in source.snapshots():
-            for taker in takers:
-                taker.take(snapshot)
-            count += 1
-        if count == 0:
-            raise SourceError(f"{recording}: holds no snapshot, or none in the time and of the hosts asked for")
-    finally:
-        if shipping:
-            shipping.close()
+    with Bar() as bar:
+        tree = _Tree(folder, bar.say, several=len(hosts or recorded.hosts) > 1) if folder else None
+        shipping = _Shipping(carbon, prefix, bar.say, alone=tree is None) if carbon else None
+        takers: list[_Taker] = [taker for taker in (tree, shipping) if taker is not None]
+        try:
+            for snapshot in source.snapshots():
+                for taker in takers:
+                    taker.take(snapshot)
+                count += 1
+                at_ns = snapshot.time_ns - source.shift_ns
+                bar.show((at_ns - first_ns) / max(1, last_ns - first_ns), f"{iso(at_ns)}, {count} snapshots")
+            if count == 0:
+                raise SourceError(f"{recording}: holds no snapshot, or none in the time and of the hosts asked for")
+        finally:
+            if shipping:
+                shipping.close()
     for problem in source.problems:
         click.echo(f"lnetstat: {recording}: {problem}", err=True)
     click.echo(f"replayed {count} snapshots{''.join(taker.what_was_done() for taker in takers)}", err=True)
     refused = tree.refused if tree else ()
     return 3 if source.problems or refused or (shipping and shipping.lost) else 0
+
+
+def _replayed_ns(recorded: Recorded, begin_ns: int | None, end_ns: int | None) -> tuple[int, int]:
+    """Return from when to when there is something to replay, on the recording's own clock."""
+    first_ns, last_ns = recorded.begin_ns or 0, recorded.end_ns or 0
+    return max(first_ns, begin_ns or first_ns), min(last_ns, end_ns or last_ns)
 
 
 class _Taker(Protocol):
@@ -128,8 +141,8 @@ def _announce_shift(recording: Recorded, shift_ns: int) -> None:
 class _Tree:
     """Files for --root: one folder, or one for each host where there are several."""
 
-    def __init__(self, folder: str, *, several: bool) -> None:
-        self._folder, self._several = Path(folder), several
+    def __init__(self, folder: str, say: Say, *, several: bool) -> None:
+        self._folder, self._say, self._several = Path(folder), say, several
         self.refused: set[str] = set()
         if self._folder.resolve() == Path("/"):
             raise SourceError("--to /: a replay would pass for this node's own files: choose a folder")
@@ -145,7 +158,7 @@ class _Tree:
                 raise
             if snapshot.name not in self.refused:
                 self.refused.add(snapshot.name)
-                click.echo(f"lnetstat: {error}", err=True)
+                self._say(f"lnetstat: {error}")
 
 
 def _as_folder(host: str) -> str:
@@ -156,7 +169,7 @@ def _as_folder(host: str) -> str:
 class _Shipping:
     """Points of every host to one Carbon, waiting for it where it is slower than we are."""
 
-    def __init__(self, address: str, prefix: str, *, alone: bool) -> None:
+    def __init__(self, address: str, prefix: str, say: Say, *, alone: bool) -> None:
         """`alone`: nothing else takes the recording, so that the replay ends where Carbon does not answer."""
         try:
             (host, port), *stand_ins = parse_addresses(address)
@@ -165,8 +178,8 @@ class _Shipping:
         self._prefix = prefix
         self._reducers: dict[str, Reducer] = {}
         self._seconds: dict[str, int] = {}
-        self._sink = CarbonSink(host, port, stand_ins=stand_ins, report=lambda line: click.echo(f"lnetstat: {line}", err=True))
-        self._alone = alone
+        self._sink = CarbonSink(host, port, stand_ins=stand_ins, report=lambda line: say(f"lnetstat: {line}"))
+        self._say, self._alone = say, alone
         self._given_up = False
 
     @property
@@ -196,7 +209,7 @@ class _Shipping:
         if self._alone:
             raise SinkError(f"{self._sink.name}: {reason}: is Carbon running there? the replay ends here")
         self._given_up = True
-        click.echo(f"lnetstat: {self._sink.name}: {reason}: going on without it", err=True)
+        self._say(f"lnetstat: {self._sink.name}: {reason}: going on without it")
 
     def close(self) -> None:
         for reducer in self._reducers.values():

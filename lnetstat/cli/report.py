@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lnetstat.cli._input_options import input_options
+from lnetstat.cli._progress import working
 
 if TYPE_CHECKING:
     from lnetstat.analysis import Analysis
@@ -44,7 +45,9 @@ def command(paths: tuple[str, ...], output: str | None, form: str, title: str, *
     analysis, whole = analyzed(paths, **options)
     if analysis is None:
         return 3
-    _write(output, _rendered(analysis, form, title), len(analysis.findings))
+    with working("drawing"):
+        text = _rendered(analysis, form, title)
+    _write(output, text, len(analysis.findings))
     return 0 if whole else 3
 
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lnetstat.cli._options import Name
-from lnetstat.cli._scenario import BY_SIGNAL, TERMINATED, Bar, checking, processes_here, scenario_options, settings, tell
+from lnetstat.cli._progress import Bar
+from lnetstat.cli._scenario import BY_SIGNAL, TERMINATED, checking, processes_here, scenario_options, settings, tell
 
 if TYPE_CHECKING:
     from lnetstat.simulator.run import Progress, Result
