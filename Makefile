@@ -46,6 +46,7 @@ docs: .venv/ready
 	$(BIN)/python -m lnetstat.analysis.findings_page > docs/findings.md
 	$(BIN)/python -m lnetstat dashboards build --to dashboards
 	$(BIN)/python -m lnetstat.dashboards.page > docs/dashboards.md
+	$(BIN)/python -m lnetstat.cli._reference docs
 	$(BIN)/python collectors/collectl/generate.py
 
 # Man pages into build/man; the packages bring theirs.

@@ -5,7 +5,6 @@ also) is in _man_words. Verbs that cannot be imported where this runs, as in the
 """
 
 import inspect
-import itertools
 import re
 import time
 from collections.abc import Iterator, Sequence
@@ -16,10 +15,9 @@ import click
 
 from lnetstat import __version__
 from lnetstat.cli import _man_words as words
-from lnetstat.cli import lnetstat
+from lnetstat.cli import _sample, lnetstat
 from lnetstat.errors import LnetstatError
 
-SAMPLE = Path(__file__).parents[2] / "collectors" / "lnetstat.toml"
 TOML = "lnetstat.toml"
 # What troff would take for its own, or print as something else than what a user must type.
 _ESCAPES = {"\\": r"\e", "-": r"\-", "'": r"\(aq", "`": r"\(ga", "^": r"\(ha", "~": r"\(ti", "…": "...", "–": r"\(en"}
@@ -102,33 +100,15 @@ def _command_page(verb: str, context: click.Context) -> str:
     return text + _verbatim("Examples", examples or words.EXAMPLES.get(verb, []))
 
 
-def _configuration(sample: str) -> str:
-    """Return lnetstat.toml(5) out of the sample file: blocks of [TABLE], what a key does in comments, `key = value` with a # or without."""
-    about, *blocks = sample.strip().split("\n\n")
-    text = _named(TOML, "configuration of lnetstat agent") + _section("Description") + _about(about.splitlines())
-    for block in blocks:
-        keys, note = "", []
-        for line in block.splitlines():
-            if title := re.fullmatch(r"# ---- (.+) ----", line):
-                text += _section(title[1])
-            elif table := re.fullmatch(r"\[(\w+)\]", line):
-                text += f'.SS "[{table[1]}]"\n'
-            elif key := re.fullmatch(r"(?:# )?(\w+ = .+)", line):
-                keys += f".{'TQ' if keys else 'TP'}\n\\fB{_escaped(key[1])}\\fR\n"
-            else:
-                note.append(line.removeprefix("#").strip())
-        text += keys + (_prose(" ".join(note)) + "\n" if note else "")
-    return text
-
-
-def _about(lines: Sequence[str]) -> str:
-    """Return the words at the top of the sample, without the path that they begin with; indented lines are commands."""
-    text = ""
-    first = lines[0].partition(": ")[2]
-    lines = ["# " + first[:1].upper() + first[1:], *lines[1:]]
-    for is_command, group in itertools.groupby(lines, lambda line: line.startswith("#    ")):
-        words_of = [line.removeprefix("#").strip() for line in group]
-        text += f".PP\n.RS 4\n{_block(words_of)}.RE\n.PP\n" if is_command else _prose(" ".join(words_of)) + "\n"
+def _configuration(text_of_sample: str) -> str:
+    """Return lnetstat.toml(5) out of the sample file."""
+    text = _named(TOML, "configuration of lnetstat agent") + _section("Description")
+    for is_command, lines in _sample.about(text_of_sample):
+        text += f".PP\n.RS 4\n{_block(lines)}.RE\n.PP\n" if is_command else _prose(" ".join(lines)) + "\n"
+    for block in _sample.blocks(text_of_sample):
+        text += (_section(block.section) if block.section else "") + (f'.SS "[{block.table}]"\n' if block.table else "")
+        text += "".join(f".{'TQ' if place else 'TP'}\n\\fB{_escaped(key)}\\fR\n" for place, key in enumerate(block.keys))
+        text += _prose(block.note) + "\n" if block.note else ""
     return text
 
 
@@ -238,7 +218,7 @@ def _escaped(text: str, begins: bool = True) -> str:
 @click.option("--date", "day", default="", metavar="YYYY-MM-DD", help="Day in the foot of the pages (default: today).")
 def write(folder: Path, sample: Path | None, day: str) -> None:
     """Write the man pages below DIR: man1/lnetstat.1, ..."""
-    sample = sample or (SAMPLE if SAMPLE.exists() else None)
+    sample = sample or (_sample.SAMPLE if _sample.SAMPLE.exists() else None)
     text = sample.read_text(encoding="utf-8") if sample else None
     for page in pages(text, day or time.strftime("%Y-%m-%d", time.gmtime())):
         into = folder / f"man{page.section}"
