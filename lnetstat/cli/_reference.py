@@ -55,7 +55,7 @@ def _schemas() -> dict[str, object]:
 
 def cli_page() -> str:
     """Return the page of all verbs."""
-    root = click.Context(lnetstat, info_name="lnetstat")
+    root = click.Context(lnetstat, info_name="lnetstat", **lnetstat.context_settings)
     verbs = {verb: lnetstat.get_command(root, verb) for verb in lnetstat.list_commands(root)}
     listed = "".join(f"| [{verb}](#{verb}) | {lnetstat.short_help_of(verb)} |\n" for verb in verbs)
     text = f"{CLI_HEAD}\n| verb | what it does |\n|---|---|\n{listed}"
