@@ -6,14 +6,11 @@ never (min >= 0), touched (min < 0, never sampled below 0), intermittent (sample
 for >= 1 s on end).
 """
 
-from collections.abc import Iterator
-from typing import NamedTuple
-
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from lnetstat.analysis import listed, sizing, spells
+from lnetstat.analysis.credit_rows import RESOURCES, IntArray, Resource, Row, row_of, rows_by_host
 from lnetstat.analysis.rates import typical_interval
 from lnetstat.analysis.results import FEW, CreditSeries, CreditSummary, CreditUse, FloatArray, Interval
 from lnetstat.frames import Frames
@@ -21,47 +18,8 @@ from lnetstat.frames import Frames
 SUSTAINED_FRACTION = 0.01
 SUSTAINED_SPELL_S = 1.0
 MOST_RESETS = 50  # times told one by one
-MOST_DETAILED = 400  # rows per host and resource that are looked at one by one, worst first
 DRAWN_ROWS = 4
 GRADES = ("never", "touched", "intermittent", "sustained")
-
-IntArray = npt.NDArray[np.int64]
-
-
-class Resource(NamedTuple):
-    """One kind of credit: which columns of which table hold it."""
-
-    name: str
-    table: str
-    key: str
-    credits: str
-    low_water: str
-    limit: str
-
-
-RESOURCES = (
-    Resource("peer_credits", "peers", "nid", "tx_credits", "tx_credits_min", "tx_credits_max"),
-    Resource("peer_router_credits", "peers", "nid", "rtr_credits", "rtr_credits_min", "tx_credits_max"),
-    Resource("ni_credits", "nis", "nid", "tx_credits", "tx_credits_min", "tx_credits_max"),
-    Resource("router_buffers", "buffers", "pool", "credits", "credits_min", "count"),
-)
-
-
-class Row(NamedTuple):
-    """The samples of one row in time order; arrays of shape (n,). `scans`: all scans of the table, where not all of them list every row."""
-
-    host: str
-    resource: str
-    table: str
-    subject: str
-    row: int
-    time_s: FloatArray
-    credits: IntArray
-    low_water: IntArray
-    limit: IntArray
-    windowed: npt.NDArray[np.bool_]
-    queue_bytes: FloatArray | None
-    scans: listed.Scans | None = None
 
 
 def credit_use(frames: Frames, incidents: dict[str, tuple[Interval, ...]]) -> tuple[list[CreditUse], list[CreditSeries]]:
@@ -76,7 +34,7 @@ def credit_use(frames: Frames, incidents: dict[str, tuple[Interval, ...]]) -> tu
         table = frames.tables.get(resource.table)
         if table is None or table.empty:
             continue
-        for host, rows, short in _rows_by_host(table, resource):
+        for host, rows, short in rows_by_host(table, resource):
             if resource.table == "peers" and host in scans:
                 rows = [row._replace(scans=scans[host]) for row in rows]
             own = incidents.get(host, ())
@@ -102,7 +60,7 @@ def _unlisted(
     """Return a use for each network whose sums say that a peer ran out while no row that was recorded did: which one is not known."""
     found = []
     for net, table in listed.worst_of_nets(frames, host, resource.credits, resource.low_water).items():
-        row = _row(host, resource, listed.UNLISTED + net, 0, table)._replace(scans=scans)
+        row = row_of(host, resource, listed.UNLISTED + net, table)._replace(scans=scans)
         use = measure(row, incidents)
         known = [each for each in uses if net_of(each.subject) == net]
         more = use.waiting and not any(each.waiting for each in known)
@@ -180,51 +138,6 @@ def badness(use: CreditUse) -> tuple[int, float, float, float]:
     return GRADES.index(use.grade), float(use.waiting_max), use.fraction_time_oversubscribed, share
 
 
-def _rows_by_host(table: pd.DataFrame, resource: Resource) -> Iterator[tuple[str, list[Row], int]]:
-    """Yield each host with its worst rows, samples in time order, and how many rows were below 0 at any time.
-
-    Rows without a limit are left out: routed peers, 0@lo, torn rows.
-    """
-    needed = [resource.credits, resource.low_water, resource.limit]
-    table = table[table[resource.limit] > 0].dropna(subset=needed)
-    for host, own in table.groupby("host", observed=True, sort=False):
-        lowest = own.groupby([resource.key, "row"], observed=True, sort=False)[[resource.credits, resource.low_water]].min().min(axis=1)
-        worst = lowest.nsmallest(MOST_DETAILED).index
-        if len(worst) < len(lowest):
-            own = own[pd.MultiIndex.from_frame(own[[resource.key, "row"]]).isin(worst)]
-        rows = []
-        for (subject, number), samples in own.groupby([resource.key, "row"], observed=True, sort=False):
-            rows.append(_row(str(host), resource, str(subject), int(str(number)), samples))
-        yield str(host), rows, int((lowest < 0).sum())
-
-
-def _row(host: str, resource: Resource, subject: str, number: int, samples: pd.DataFrame) -> Row:
-    order = np.argsort(samples["time_ns"].to_numpy(), kind="stable")
-
-    def column(name: str) -> IntArray:
-        return samples[name].to_numpy(np.int64)[order]
-
-    free = column(resource.credits)
-    limit = column(resource.limit)
-    if resource.name == "peer_router_credits":
-        # `peers` does not print the limit of rtr; an idle row shows it.
-        limit = np.full(free.size, max(1, int(free.max())), dtype=np.int64)
-    queue = samples["queue_bytes"].to_numpy(np.float64)[order] if resource.name == "peer_credits" else None
-    return Row(
-        host,
-        resource.name,
-        resource.table,
-        subject,
-        number,
-        column("time_ns") / 1e9,
-        free,
-        column(resource.low_water),
-        limit,
-        samples["low_water_reset"].to_numpy(bool)[order],
-        queue,
-    )
-
-
 def measure(row: Row, incidents: tuple[Interval, ...] = ()) -> CreditUse:
     """Return how far the credits of one row were used."""
     scans = row.scans or listed.scans_at(row.time_s)
@@ -243,7 +156,8 @@ def measure(row: Row, incidents: tuple[Interval, ...] = ()) -> CreditUse:
     windows = float((row.low_water[row.windowed] < 0).mean()) if row.windowed.any() else None
     in_use = row.limit - row.credits
     risen = np.flatnonzero((np.diff(row.low_water) > 0) & ~row.windowed[1:]) + 1
-    in_dips, dips = (spells.inside(time_s, incidents, typical / 2) for time_s in (row.time_s, scans.time_s))
+    in_dips = spells.inside(row.time_s, incidents, typical / 2)
+    dips = in_dips if scans.time_s is row.time_s else spells.inside(scans.time_s, incidents, typical / 2)
     return CreditUse(
         host=row.host,
         resource=row.resource,

@@ -16,7 +16,8 @@ import pandas as pd
 from lnetstat.analysis import health, listed, odd_one_out, odd_paths, signals, skew, verdicts
 from lnetstat.analysis.assembly import assembled
 from lnetstat.analysis.cpu import CpuUse, cpu_use
-from lnetstat.analysis.credits import RESOURCES, badness, credit_use
+from lnetstat.analysis.credit_rows import RESOURCES
+from lnetstat.analysis.credits import badness, credit_use
 from lnetstat.analysis.quality import quality_of
 from lnetstat.analysis.results import Analysis, CreditSeries, CreditUse, HostQuality, Interval, PingBursts
 from lnetstat.analysis.signals import Hints, Track

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from lnetstat.analysis import listed
-from lnetstat.analysis.credits import RESOURCES, Resource, net_of
+from lnetstat.analysis.credit_rows import RESOURCES, Resource
+from lnetstat.analysis.credits import net_of
 from lnetstat.analysis.odd_one_out import LEAST_HOSTS, Figure, Odd, odd_among
 from lnetstat.analysis.wording import and_others
 from lnetstat.frames import Frames

@@ -5,7 +5,8 @@ import pandas as pd
 
 from lnetstat.analysis import many, rates
 from lnetstat.analysis.assembly import assembled
-from lnetstat.analysis.credits import Row, measure, series_of
+from lnetstat.analysis.credit_rows import Row
+from lnetstat.analysis.credits import measure, series_of
 from lnetstat.analysis.deadtime import Label
 from lnetstat.analysis.kinds import doubts, without_negative_rates
 from lnetstat.analysis.quality import mixed_findings, quality_from
