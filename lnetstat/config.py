@@ -62,8 +62,9 @@ def contradictions(settings: Mapping[str, Any]) -> list[str]:
         problems.append("reset_low_water writes to this node's files: it cannot be used together with another root")
     if settings.get("spool") and not settings.get("carbon"):
         problems.append("a spool keeps what Carbon has not got yet: say which Carbon (carbon.to, --carbon HOST:PORT)")
-    if len(set(settings.get("carbon", ()))) < len(settings.get("carbon", ())):
-        problems.append("one Carbon is named twice: each destination once")
+    firsts = [destination.split(",")[0] for destination in settings.get("carbon", ())]
+    if len(set(firsts)) < len(firsts):
+        problems.append("one Carbon is named twice: each destination once, with all that stand in for it after commas")
     return problems
 
 
@@ -198,6 +199,7 @@ KEYS = (
     Key("series_max", "series_max", _series),
     Key("status", "status", parse_name),
     Key("carbon.to", "carbon", parse_addresses),
+    Key("carbon.resend", "resend_s", _age),
     Key("spool.folder", "spool", parse_name),
     Key("spool.max_bytes", "spool_max_bytes", _bound),
     Key("spool.max_age", "spool_max_age_s", _age),

@@ -48,7 +48,7 @@ def test_values_are_taken_in_the_words_of_the_command_line(written):
         ("[carbon]\nto = 3", "carbon.to: '3': expected a list of HOST:PORT"),
         ("[carbon]\nto = 'graphite'", "carbon.to: 'graphite': address 'graphite': expected HOST:PORT"),
         ("carbon = 'graphite:2003'", "carbon: 'graphite:2003': expected a section: [carbon]"),
-        ("[carbon]\nhost = 'a'", "carbon.host: no such key ([carbon] has: to)"),
+        ("[carbon]\nhost = 'a'", "carbon.host: no such key ([carbon] has: to, resend)"),
         ("interval = '1ms'", "interval: '1ms': expected an interval from 50ms"),
         ("interval = nan", "interval: 'nan': expected"),
         ("interval = true", "interval: 'True': expected"),

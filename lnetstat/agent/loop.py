@@ -364,7 +364,7 @@ class Agent:
         self._source.close()
         self._ship(None)
         self._outlets.close(STOP_CLOSE_S if self._stopping else CLOSE_S)
-        self.failed |= self._outlets.totals.lost > 0
+        self.failed |= self._outlets.totals.lost > 0 or self._outlets.is_failing
         if self._recording:
             self._recording.close()
             dropped, lost = self._recording.segments_dropped, self._recording.frames_lost

@@ -1,5 +1,6 @@
 """Where an agent's points go: the sinks that its settings name, changed while it runs, and closed together in one bounded time."""
 
+import contextlib
 import os
 import sys
 import threading
@@ -38,6 +39,7 @@ class Outlets:
         self._spools: dict[CarbonSink, Spool] = {}
         self._closing: list[threading.Thread] = []
         self.adopt(self.prepare(settings), settings)
+        self._tell_forsaken(settings)
 
     def prepare(self, settings: AgentSettings) -> dict[Key, Sink]:
         """Make the sinks that are new. Raises SinkError where one cannot be made, and then none is."""
@@ -101,6 +103,20 @@ class Outlets:
             if before != text:
                 raise SinkError(f"carbon {text}: the same destination as {before}: name each once (other stand-ins for it take a restart)")
 
+    def _tell_forsaken(self, settings: AgentSettings) -> None:
+        """Say which folders in the spool belong to no destination: nobody sends what waits there."""
+        used = {os.path.basename(spool.folder) for spool in self._spools.values()}
+        with contextlib.suppress(OSError):
+            for entry in sorted(os.scandir(settings.spool), key=lambda entry: entry.name) if settings.spool else ():
+                if entry.name not in used and entry.is_dir() and any(name.endswith(".spool") for name in os.listdir(entry.path)):
+                    what = "what waits there for a former destination is not sent: name it again, or remove the folder"
+                    self._report(f"spool {entry.path}: {what}")
+
+    @property
+    def is_failing(self) -> bool:
+        """Tell whether a file that takes points cannot be written at the moment."""
+        return any(getattr(sink, "is_failing", False) for sink in self._sinks.values())
+
     def _close_beside(self, sinks: Sequence[Sink], timeout_s: float) -> None:
         for sink in sinks:
             what = (lambda sink=sink: sink.close(timeout_s)) if isinstance(sink, CarbonSink) else sink.close
@@ -125,10 +141,10 @@ class Outlets:
     def _make_carbon(self, addresses: str, settings: AgentSettings) -> CarbonSink:
         (host, port), *stand_ins = parse_addresses(addresses)
         if not settings.spool:
-            return CarbonSink(host, port, stand_ins=stand_ins, report=self._report)
+            return CarbonSink(host, port, stand_ins=stand_ins, resend_s=settings.resend_s, report=self._report)
         folder = os.path.join(settings.spool, f"{host}:{port}")  # stand-ins may change: what is spooled is for all of them
         spool = Spool(folder, max_bytes=settings.spool_max_bytes, max_age_s=settings.spool_max_age_s)
-        sink = CarbonSink(host, port, stand_ins=stand_ins, spool=spool, report=self._report)
+        sink = CarbonSink(host, port, stand_ins=stand_ins, resend_s=settings.resend_s, spool=spool, report=self._report)
         self._spools[sink] = spool
         return sink
 

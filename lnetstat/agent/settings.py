@@ -9,6 +9,7 @@ from lnetstat.reduce.metrics import PREFIX, SERIES_MAX
 
 SPOOL_BYTES_MAX = 1 << 30
 SPOOL_AGE_S_MAX = 6 * 3600.0  # the finest retention: Carbon files older points into coarser slots
+RESEND_S = 60.0  # what Carbon may have read and not written yet
 RESTART_ONLY = (
     "root",
     "host",
@@ -17,6 +18,7 @@ RESTART_ONLY = (
     "reset_low_water",
     "stdout",
     "prefix",
+    "resend_s",
     "spool",
     "spool_max_bytes",
     "spool_max_age_s",
@@ -26,9 +28,9 @@ RESTART_ONLY = (
 class AgentSettings(NamedTuple):
     """What to read, how often, and where it goes.
 
-    `samples`: end after so many ticks, 0 never. `spool`: a folder, with one in it for each Carbon. `prometheus`: ADDR:PORT. `textfile`,
-    `status`: files kept for node_exporter and for `agent --status`. `config`: the file that SIGHUP reads again; `given`: the settings that
-    the command line named, which win over the file.
+    `samples`: end after so many ticks, 0 never. `resend_s`: what was sent to a Carbon so lately is sent again when its connection breaks.
+    `spool`: a folder, with one in it for each Carbon. `prometheus`: ADDR:PORT. `textfile`, `status`: files kept for node_exporter and for
+    `agent --status`. `config`: the file that SIGHUP reads again; `given`: the settings of the command line, which win over the file.
     """
 
     root: str = "/"
@@ -44,6 +46,7 @@ class AgentSettings(NamedTuple):
     stdout: bool = False
     prefix: str = PREFIX
     series_max: int = SERIES_MAX
+    resend_s: float = RESEND_S
     spool: str | None = None
     spool_max_bytes: int = SPOOL_BYTES_MAX
     spool_max_age_s: float = SPOOL_AGE_S_MAX

@@ -69,6 +69,7 @@ def _checks(
     if seen.is_live:
         yield descriptors_check(seen.files)
         yield clock_check()
+    if seen.is_live or spool:
         yield from spool_checks(spool, series)
     for address in carbon:
         from lnetstat.doctor.carbon import carbon_checks

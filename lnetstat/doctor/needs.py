@@ -82,6 +82,9 @@ def spool_checks(folder: str | None, series: int = SERIES_MAX, bytes_max: int = 
     if not os.path.isdir(place):
         yield Check(Level.CRITICAL, "spool", f"{place} is no folder", "name a folder")
         return
+    if os.statvfs(place).f_flag & os.ST_RDONLY:
+        yield Check(Level.CRITICAL, "spool", f"{place}: cannot be written: {os.strerror(errno.EROFS)}", "another folder")
+        return
     if not os.access(place, os.W_OK | os.X_OK, effective_ids=True):
         why = os.strerror(errno.EACCES)
         yield Check(Level.CRITICAL, "spool", f"{place}: cannot be written: {why}", "run the agent as root, or give it a folder of its own")

@@ -18,7 +18,8 @@ from typing import NamedTuple
 
 from lnetstat.sinks._files import Files
 
-HEADER = b"lnetstat spool 1\n"
+HEADER_WORDS = b"lnetstat spool "
+HEADER = HEADER_WORDS + b"1\n"
 RECORD_MAGIC = b"\xa5rec"
 FOOTER_MAGIC = b"\xa5end"
 _HEAD = struct.Struct("<4sIIqI")
@@ -205,6 +206,11 @@ class Segment:
 
         return read
 
+    def is_of_another_version(self, files: Files) -> bool:
+        """Tell whether a lnetstat that writes another format has left it."""
+        header = files.read(self.path, 0, len(HEADER))
+        return header.startswith(HEADER_WORDS) and header != HEADER[: len(header)]
+
     def look(self, files: Files) -> bool:
         """Find out what another process wrote: from the footer, else from the records. False where its end is torn or damaged."""
         file_bytes = files.size(self.path)
@@ -235,7 +241,8 @@ class SpoolCounts(NamedTuple):
     """Since the spool was opened: found + appended = delivered + points + lost + unconfirmed.
 
     `points` kept and `bytes` on disk now; `unsent` of the points were not sent yet; `sent` for the first time, `resent` again; `lost` were
-    dropped or damaged before they were sent, `unconfirmed` after that; `damaged` places in the files were skipped.
+    dropped or damaged before they were sent, `unconfirmed` after that; `damaged` places in the files were skipped,
+    `deleted` files were gone, `outgrown` ones were dropped for the bounds or a full disk.
     """
 
     found: int = 0
@@ -248,6 +255,8 @@ class SpoolCounts(NamedTuple):
     resent: int = 0
     lost: int = 0
     unconfirmed: int = 0
+    deleted: int = 0
+    outgrown: int = 0
     damaged: int = 0
 
 

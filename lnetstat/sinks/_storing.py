@@ -37,6 +37,7 @@ class SpoolWriter:
         self._waiting_points = 0
         self._storing_points = 0
         self._error = ""
+        self._told: dict[str, int] = {}
         self._name = name
         self._ending = False
         self._thread = threading.Thread(target=self._run, name=f"{name} spool", daemon=True)
@@ -106,11 +107,25 @@ class SpoolWriter:
             self._spool.sync()
         except OSError as reason:
             error = error or reason.strerror or str(reason)
+        self._tell_losses()
         if error != self._error:
             self._error = error
             what = f"cannot be written: {error}: up to {self._points_max} points are kept in memory" if error else "is written again"
             self._report(f"{self._name}: spool {self._spool.folder} {what}")
         return refused
+
+    def _tell_losses(self) -> None:
+        """Say what is dropped or skipped when it begins, and then each time it has doubled."""
+        counts = self._spool.counts
+        for what, number, words in (
+            ("deleted", counts.deleted, "somebody deleted or emptied files of it while they were in use"),
+            ("damaged", counts.damaged, "parts of it are damaged, or of another version: they are skipped"),
+            ("outgrown", counts.outgrown, "it is full (its bounds, or its disk): the oldest points are dropped"),
+        ):
+            if number > 2 * self._told.get(what, 0):
+                self._told[what] = number
+                lost = counts.lost + counts.unconfirmed
+                self._report(f"{self._name}: spool {self._spool.folder}: {words}; points lost since the start: {lost}")
 
 
 def _pieces(lines: list[bytes]) -> Iterator[list[bytes]]:

@@ -28,11 +28,12 @@ from lnetstat.sinks._storing import SpoolWriter
 from lnetstat.sinks.lines import acceptable, plaintext_line
 from lnetstat.sinks.spool import Spool
 
-CLOSING_TRIES_MAX = 2
+CLOSING_TRIES_MAX = 2  # that bring nothing forward
 CLOSING_S = 5.0
 CLOSING_WITH_SPOOL_S = 1.0  # what is left is safe
 FINISHING_S = 0.2
 READ_AGAIN_S = 1.0
+LASTING_S, SHORT_LIVED_MAX = 5.0, 2
 STAND_IN_S = 300.0  # after so long the first address is tried again
 
 
@@ -94,6 +95,7 @@ class CarbonSink:
         self._told_dropping = False
         self._connection = Connection(addresses, write_timeout_s, clock)
         self._connected_s = 0.0
+        self._short_lived = 0
         self._queue = PointQueue(queue_points_max, resend_s)
         self._spool = spool
         self._resend_s = resend_s
@@ -224,9 +226,9 @@ class CarbonSink:
                     self._write_batch()
             if self._writer is not None:
                 self._writer.end(self._time_left_s)
-            for _ in range(CLOSING_TRIES_MAX):
-                if self._deliver_rest():
-                    return
+            tries_left, sent = CLOSING_TRIES_MAX, self.sent
+            while tries_left and not self._deliver_rest():
+                tries_left, sent = CLOSING_TRIES_MAX if self.sent > sent else tries_left - 1, self.sent
         finally:
             self._connection.close()
 
@@ -248,11 +250,17 @@ class CarbonSink:
         self._pacer.succeeded()
         self._connected_s = self._clock()
         self.last_error = ""
+        self._told_dropping = False
+        self._tell_connected()
+        return True
+
+    def _tell_connected(self) -> None:
+        """Say that it is connected; where connections end soon after each other only when this one has lasted."""
+        if self._short_lived >= SHORT_LIVED_MAX and self._clock() - self._connected_s < LASTING_S:
+            return
         counts = self.counts
         where = f" to {address.name(self._connection.address)}, which stands in" if self._connection.is_stand_in else ""
         self._tell(f"connected{where}", f"connected{where}; points waiting: {counts.queued}, dropped so far: {counts.dropped}")
-        self._told_dropping = False
-        return True
 
     def _wait_for_work(self) -> bool:
         """Wait for something to send; meanwhile see what has been delivered. Return False where there is nothing to send it on."""
@@ -263,6 +271,7 @@ class CarbonSink:
                     return self._has_work
             try:
                 self._connection.check_still_open()
+                self._tell_connected()
                 if self._delivery is not None:
                     self._delivery.confirm(self._clock())
                 if self._renewal_is_due:
@@ -276,6 +285,11 @@ class CarbonSink:
         """In how many seconds something is to be done without a new point."""
         now_s = self._clock()
         due_s = [self._delivery.due_s(now_s) if self._delivery is not None else None]
+        due_s += (
+            [self._connected_s + LASTING_S - now_s]
+            if self._short_lived >= SHORT_LIVED_MAX and not self._told.startswith("connected")
+            else []
+        )
         due_s += [self._connected_s + STAND_IN_S - now_s] if self._connection.is_stand_in else []
         return min((due for due in due_s if due is not None), default=None)
 
@@ -375,6 +389,7 @@ class CarbonSink:
         return (self._close_by_s or 0.0) - self._clock()
 
     def _lost(self, error: OSError) -> None:
+        self._short_lived = self._short_lived + 1 if self._clock() - self._connected_s < LASTING_S else 0
         self._connection.lost()
         self._send_again()
         self._failed(f"connection lost: {_reason(error)}")

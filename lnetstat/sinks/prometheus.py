@@ -95,6 +95,11 @@ class TextfileSink:
         self._thread = threading.Thread(target=self._run, name="textfile", daemon=True)
         self._thread.start()
 
+    @property
+    def is_failing(self) -> bool:
+        """Tell whether the file could not be written the last time."""
+        return bool(self._told)
+
     def offer(self, points: Iterable[Point]) -> None:
         """Have these points written; of batches that come faster than the disk the newest."""
         taken = list(points)

@@ -71,9 +71,9 @@ class Spool:
         self._ids = self._backlog = self._live = self._newest_s = 0
         self._saved_s = clock()
         self._folder_changed = False
+        self._unlock: Callable[[], None] | None = None
         try:
-            self._files.make_folder(folder)
-            self._unlock: Callable[[], None] | None = self._files.lock(os.path.join(folder, LOCK_NAME))
+            self._make_folder()
         except BlockingIOError as error:
             raise SinkError(f"spool {folder}: another process uses it: stop it, or choose another folder") from error
         except OSError as error:
@@ -82,7 +82,7 @@ class Spool:
         try:
             self._find()
         except BaseException:
-            self._unlock()
+            self._unlock_folder()
             raise
 
     # ---- what goes in ----
@@ -96,6 +96,7 @@ class Spool:
             if self._unlock is None:
                 raise OSError(errno.EBADF, "it is closed")
             self._newest_s = max(self._newest_s, time_s)
+            self._drop_deleted()
             self._drop_outdated()
             while self._segments and self.counts.bytes + len(record) + len(layout.HEADER) + layout.HEAD_BYTES > self.max_bytes:
                 self._drop_oldest()
@@ -132,8 +133,23 @@ class Spool:
         self.unread_bytes += len(record)
         self._count(appended=points, points=points, unsent=points, bytes=len(record))
 
+    def _make_folder(self) -> None:
+        """Make the folder where it is not there, and be the only one who uses it. Raises OSError."""
+        self._files.make_folder(self.folder)
+        self._unlock_folder()
+        self._unlock = self._files.lock(os.path.join(self.folder, LOCK_NAME))
+
+    def _unlock_folder(self) -> None:
+        if self._unlock is not None:
+            self._unlock()
+            self._unlock = None
+
     def _start_segment(self, time_s: int) -> Segment:
-        free = self._files.free_bytes(self.folder) + self.counts.bytes
+        try:
+            free = self._files.free_bytes(self.folder) + self.counts.bytes
+        except FileNotFoundError:
+            self._make_folder()  # somebody deleted it
+            free = self._files.free_bytes(self.folder) + self.counts.bytes
         size_max = min(self.max_bytes // SEGMENTS_PER_BOUND, free // SEGMENTS_PER_BOUND, SEGMENT_BYTES_MAX)
         segment = Segment(self.folder, self._number + 1, self._end, max(size_max, SEGMENT_BYTES_MIN))
         handle = self._files.create(segment.path)
@@ -230,8 +246,7 @@ class Spool:
                 return
             self._close_active()
             self._save_progress()
-            self._unlock()
-            self._unlock = None
+            self._unlock_folder()
 
     def _take(self, at: int) -> tuple[SpoolBatch | None, int]:
         """Return a batch of what comes first from `at` on, and where to go on."""
@@ -309,11 +324,29 @@ class Spool:
         while self._segments and self._segments[0].time_s < oldest_s:
             self._drop_oldest()
 
+    def _drop_deleted(self) -> None:
+        """Where somebody deleted or emptied our files, what they held is lost and counted; the next goes into new ones."""
+        if self._active is None or self._is_there(self._segments[-1]):
+            return
+        self._close_active(whole=False)
+        for segment in [segment for segment in self._segments if not self._is_there(segment)]:
+            self._forget(segment)
+            self._count(deleted=1)
+
+    def _is_there(self, segment: Segment) -> bool:
+        try:
+            return self._files.size(segment.path) >= len(layout.HEADER) + segment.size
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return True  # it may be
+
     def _drop_oldest(self) -> None:
         if len(self._segments) == 1:
             self._close_active(whole=False)
         if self._segments:
             self._forget(self._segments[0])
+            self._count(outgrown=1)
 
     def _retire(self, segment: Segment) -> None:
         """Unlink a segment that is complete and delivered."""
@@ -353,6 +386,8 @@ class Spool:
             segment = Segment(self.folder, number, self._end)
             try:
                 self._count(damaged=not segment.look(self._files))
+                if not segment.points and segment.is_of_another_version(self._files):
+                    continue  # whoever wrote it may come back
             except OSError:
                 continue  # cannot be read: it is left where it is, and does no harm
             before = delivered.get(number, Progress([], 0))

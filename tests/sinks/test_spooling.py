@@ -1,7 +1,9 @@
 """The sink with a spool: against a real carbon-cache that is ended, killed and stopped, a full disk, and its own death at any moment."""
 
+import contextlib
 import os
 import random
+import shutil
 import signal
 import socket
 import subprocess
@@ -14,7 +16,7 @@ from random import Random
 import pytest
 
 from lnetstat.model import Point
-from lnetstat.sinks._delivery import HELD_BYTES_MAX
+from lnetstat.sinks._delivery import HELD_BYTES_MAX, Delivery
 from lnetstat.sinks.carbon import CarbonSink
 from lnetstat.sinks.spool import Spool
 from tests.sinks.test_carbon import SERIES, Peer, drain, missing, quick, read_lines, second_of_points, wait_until
@@ -207,25 +209,20 @@ def test_delivered_is_what_carbon_has_read_and_the_connection_outlived(peer, tmp
     assert (sink.sent, sink.resent, sink.dropped) == (4, 2, 0)
 
 
-def test_more_than_a_kernel_holds_proves_what_was_written_before(peer, tmp_path):
-    now = [0.0]
-    spool = spool_at(tmp_path / "spool")
-    sink = CarbonSink("127.0.0.1", peer.port, pacer=quick(), spool=spool, clock=lambda: now[0])
-
-    def read():
-        with peer.accept() as connection:
-            drain(connection)
-
-    reader = threading.Thread(target=read, daemon=True)
-    reader.start()
-    sink.offer([Point("a.b", 1.0, 1)])
-    assert sink.flush(60)
-    now[0] = 61.0
-    sink.offer(Point("lnet.r1." + "x" * 1000, float(n), n) for n in range(HELD_BYTES_MAX // 1000))
-    assert sink.flush(60)
-    assert spool.counts.delivered == 1
-    sink.close(60)
-    reader.join()
+def test_more_than_a_kernel_holds_proves_what_was_written_before(tmp_path):
+    with contextlib.closing(spool_at(tmp_path / "spool")) as spool:
+        delivery = Delivery(spool, 60.0, Random(1))
+        for second in range(2):
+            spool.append(b"a.b 1 1\n", 1, second)
+            delivery.written(spool.next_batch().id, 8, float(second))
+        delivery.confirm(100.0)
+        assert spool.counts.delivered == 0
+        spool.append(b"a.b 1 1\n", 1, 2)
+        delivery.written(spool.next_batch().id, HELD_BYTES_MAX - 8, 100.0)
+        delivery.confirm(100.0)
+        assert spool.counts.delivered == 1, "as much was written after it, and its window has passed; not yet after the second one"
+        delivery.proved(100.0)
+        assert spool.counts.delivered == 2
 
 
 def test_a_peer_that_stops_reading_confirms_nothing(peer, tmp_path):
@@ -386,3 +383,69 @@ def test_a_small_spool_asks_for_proof_before_it_is_full(peer, tmp_path):
         wait_until(lambda: spool.counts.delivered == 80, "read for certain")
         sink.close(0.1)
     assert spool.counts.unconfirmed == 0
+
+
+def empty(folder):
+    for segment in folder.glob("*.spool"):
+        segment.write_bytes(b"")
+
+
+@pytest.mark.parametrize("take_away", [shutil.rmtree, empty])
+def test_a_spool_that_somebody_deletes_is_told_counted_and_made_anew(peer, tmp_path, take_away):
+    spool = spool_at(tmp_path / "spool")
+    told = []
+    sink = CarbonSink("127.0.0.1", peer.port, pacer=quick(), spool=spool, report=told.append)
+    with peer.accept() as connection:
+        sink.offer([Point("a.b", 1.0, 1)])
+        assert read_lines(connection, 1) == ["a.b 1 1\n"]
+        assert sink.flush(60)
+        take_away(tmp_path / "spool")
+        sink.offer([Point("a.b", 2.0, 2)])
+        assert read_lines(connection, 1) == ["a.b 2 2\n"]
+        assert sink.flush(60)
+        assert accounted(sink, spool, 2)
+        assert (sink.sent, sink.dropped, sink.counts.unconfirmed) == (2, 0, 1)
+        assert [line for line in told if "somebody deleted or emptied files of it" in line and "lost since the start: 1" in line]
+    peer.listener.close()
+    sink.close(0.1)
+    with contextlib.closing(spool_at(tmp_path / "spool")) as again:
+        assert again.counts.found == 1
+
+
+def test_a_full_spool_and_a_damaged_one_are_told_once_and_again_when_it_has_doubled(peer, tmp_path):
+    told = []
+    spool = spool_at(tmp_path / "spool", max_bytes=256 << 10)
+    peer.listener.close()
+    sink = CarbonSink("127.0.0.1", peer.port, pacer=quick(), spool=spool, report=told.append)
+    for second in range(1000):
+        sink.offer([Point("lnet.r1." + "x" * 1000, float(second), second)])
+        assert sink.commit(60)
+    sink.close(0.1)
+    full = [line for line in told if "it is full" in line]
+    assert 1 <= len(full) <= 6
+    segment = next(tmp_path.glob("spool/*.spool"))
+    data = bytearray(segment.read_bytes())
+    data[5000:5010] = bytes(10)
+    segment.write_bytes(bytes(data))
+    with contextlib.closing(socket.create_server(("127.0.0.1", peer.port))) as listener:
+        told.clear()
+        sink = CarbonSink("127.0.0.1", peer.port, pacer=quick(), spool=spool_at(tmp_path / "spool"), report=told.append)
+        with listener.accept()[0] as connection:
+            reader = threading.Thread(target=drain, args=(connection,))
+            reader.start()
+            assert sink.flush(60)
+            sink.offer([Point("a.b", 1.0, 1)])
+            assert sink.commit(60)
+            sink.close(60)
+            reader.join()
+    assert [line for line in told if "damaged" in line and "skipped" in line]
+
+
+def test_a_segment_of_another_version_stays_where_it_is(tmp_path):
+    (tmp_path / "spool").mkdir()
+    other = tmp_path / "spool" / "0000000007.spool"
+    other.write_bytes(b"lnetstat spool 2\nwhatever")
+    with contextlib.closing(spool_at(tmp_path / "spool")) as spool:
+        assert spool.counts.damaged == 1
+        spool.append(b"a.b 1 1\n", 1, 1)
+    assert other.read_bytes() == b"lnetstat spool 2\nwhatever"
