@@ -226,6 +226,7 @@ def _profile(analysis: Analysis, view: View) -> Picture:
             Line("a quarter is lower", "sky", profile.lag_s, profile.low, "dot"),
             Line("a quarter is higher", "sky", profile.lag_s, profile.high, "dot"),
             Line("median", "blue", profile.lag_s, profile.middle),
+            *_box(profile),
         )
         panels.append(
             Panel(f"{profile.name}: share of its median, {profile.incidents} incidents", lines, levels=(Level("", 1.0),), from_zero=False)
@@ -241,6 +242,7 @@ def _profile(analysis: Analysis, view: View) -> Picture:
         (
             Key("blue", "line", "median of all cycles"),
             Key("sky", "dot", "half of the cycles lie between"),
+            *((Key("orange", "dash", "fitted box: duration and depth as found"),) if any(_box(profile) for profile in found) else ()),
             *((Key("vermillion", "line", "pings"),) if any(profile.pings is not None for profile in found) else ()),
         ),
         (),
@@ -250,6 +252,14 @@ def _profile(analysis: Analysis, view: View) -> Picture:
         draw(panels, View(-half, half, view.buckets), time_axis=False, x_title="seconds after the onset") if panels else None,
         linked=False,
     )
+
+
+def _box(profile: Profile) -> tuple[Line, ...]:
+    """Return the box that was fitted; nothing where samples are too long to tell how deep it is."""
+    if not profile.duration_s or profile.depth is None:
+        return ()
+    lag_s = np.array([-profile.period_s / 2, 0.0, profile.duration_s, profile.period_s / 2])
+    return (Line("fitted box", "orange", lag_s, np.array([1.0, 1 - profile.depth, 1.0, 1.0]), "dash", step=True),)
 
 
 def profile_of(analysis: Analysis) -> Profile | None:
@@ -264,7 +274,8 @@ def _profiles(analysis: Analysis) -> Iterable[Profile | None]:
             pings = pings_beside(analysis, verdict.host)
             ping_name = f"{_place(pings.host, pings.name)}, {pings.unit}" if pings else ""
             name = _place(verdict.host, f"{verdict.instance} {verdict.signal}".strip())
-            yield folded(name, signals, verdict.incidents, verdict.period_s, ping_name, pings)
+            found = folded(name, signals, verdict.incidents, verdict.period_s, ping_name, pings)
+            yield found and found._replace(duration_s=verdict.duration_s, depth=verdict.depth if verdict.depth_resolved else None)
 
 
 def _close_up(analysis: Analysis, view: View) -> Picture:

@@ -13,7 +13,7 @@ INCIDENTS_LEAST = 3
 
 
 class Profile(NamedTuple):
-    """A mean cycle on lags `lag_s` (n,) from -period/2 to period/2 around the onsets.
+    """A mean cycle on lags `lag_s` (n,) from -period/2 to period/2 around the onsets. `duration_s`, `depth`: of the box that was fitted.
 
     `low`, `middle`, `high`: quartiles over the incidents, as shares of the signal's median; `pings`: mean rate, None without pings.
     """
@@ -27,6 +27,8 @@ class Profile(NamedTuple):
     high: FloatArray
     pings_name: str
     pings: FloatArray | None
+    duration_s: float | None = None
+    depth: float | None = None
 
 
 def folded(

@@ -8,7 +8,7 @@ from lnetstat.model import Finding
 from lnetstat.report.words import NOT_KNOWN, iso, measure, number, percent, plural, seconds, yes_no
 from lnetstat.words import printable
 
-MOST_CREDIT_ROWS = 200
+MOST_CREDIT_ROWS = 50  # worst first: with some hundred peers nobody reads on, and the method below would be out of sight
 MOST_SIGNALS = 64
 RESOURCES = {
     "peer_credits": "peer credits",

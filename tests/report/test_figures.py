@@ -134,6 +134,23 @@ def test_a_stack_has_a_profile_of_all_its_sources(analysis_of):
     assert any(trace.get("fill") == "toself" for trace in arrays(found["throughput"].figure))
 
 
+def test_the_profile_shows_the_box_that_was_fitted(analysis_of):
+    analysis = analysis_of(length_s=2000.0)
+    dead = analysis.dead_time
+    lines = {trace.name: trace for trace in drawn(analysis)["profile"].figure.data}
+    assert list(lines["fitted box"].x[1:3]) == pytest.approx([0.0, dead.duration_s])
+    assert min(lines["fitted box"].y) == pytest.approx(1 - dead.depth)
+    assert any("fitted box" in key.words for key in drawn(analysis)["profile"].keys)
+
+
+def test_no_box_where_samples_are_too_long_to_tell_its_depth(analysis_of):
+    analysis = analysis_of(length_s=2000.0)
+    vague = [each._replace(depth_resolved=False) for each in analysis.series]
+    found = drawn(analysis._replace(series=tuple(vague)))["profile"]
+    assert "fitted box" not in [trace.name for trace in found.figure.data]
+    assert not any("fitted box" in key.words for key in found.keys)
+
+
 def test_no_profile_without_dead_time_or_with_too_few_incidents(analysis_of):
     assert drawn(analysis_of(dips=False))["profile"].figure is None
     signal = analysis_of().signals[0]
