@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 
 from lnetstat.analysis.results import FEW, Analysis, CreditSummary, CreditUse, DeadTime, HostQuality
 from lnetstat.model import Finding
-from lnetstat.report.words import NOT_KNOWN, iso, measure, number, percent, plural, seconds, yes_no
+from lnetstat.report.choice import judged
+from lnetstat.report.words import NOT_KNOWN, iso, measure, number, percent, plural, quantity, seconds, yes_no
 from lnetstat.words import printable
 
 MOST_CREDIT_ROWS = 50  # worst first: with some hundred peers nobody reads on, and the method below would be out of sight
@@ -129,13 +130,17 @@ def key_figures(analysis: Analysis) -> list[tuple[str, str]]:
     dead = analysis.dead_time
     figures: list[tuple[str, str]] = []
     if dead.detected or dead.recurrent:
+        if dead.incidents:
+            begin_s, end_s = dead.incidents[0][0], dead.incidents[-1][1]
+            figures.append(("Since when", f"{iso(round(begin_s * 1e9))} to {iso(round(end_s * 1e9))}"))
         error = f" ± {seconds(dead.period_err_s)}" if dead.period_err_s else ""
         figures += [
-            ("Signal", printable(f"{dead.host} {dead.instance} {dead.signal}".strip())),
+            ("Signal", printable(" ".join(each for each in (dead.host, dead.instance, dead.signal) if each))),
             ("Period", seconds(dead.period_s) + error),
             ("Duration of a dip", seconds(dead.duration_s)),
             ("Depth", percent(dead.depth) + ("" if dead.depth_resolved else " (samples are longer than the dip)")),
             ("Bytes lost", f"{percent(dead.lost_fraction)}, {percent(dead.lost_fraction_gross)} before catching up"),
+            *_bandwidth(analysis),
             ("Incidents", number(len(dead.incidents))),
             ("Cause", dead.cause + (f" ({number(dead.ping_z)} sigma above chance)" if dead.ping_z and dead.cause == "ping" else "")),
             ("In step with the clock", yes_no(dead.epoch_aligned)),
@@ -149,6 +154,16 @@ def key_figures(analysis: Analysis) -> list[tuple[str, str]]:
             *([("Its time below 0", percent(worst.fraction_time_oversubscribed))] if not _few(worst._asdict()) else []),
         ]
     return figures
+
+
+def _bandwidth(analysis: Analysis) -> list[tuple[str, str]]:
+    """Return what the dips cost on average in bytes a second: the share lost, of what was moved and would have been."""
+    dead = analysis.dead_time
+    signals = [each for each in judged(analysis, dead) if each.unit == "bytes/s" and each.interval_s.size]
+    if not signals or dead.lost_fraction is None or not 0 < dead.lost_fraction < 1:
+        return []
+    moved = sum(float((each.rate * each.interval_s).sum() / each.interval_s.sum()) for each in signals)
+    return [("Bandwidth lost, on average", quantity(moved * dead.lost_fraction / (1 - dead.lost_fraction), "bytes/s"))]
 
 
 def _usually(worst: CreditSummary) -> str:

@@ -9,6 +9,8 @@ import pytest
 from plotly.offline import get_plotlyjs
 
 from lnetstat.report.html import MOST_DATA_BYTES, inert_json, page
+from lnetstat.report.rows import key_figures
+from lnetstat.report.words import quantity
 
 MOST_BYTES = 6_000_000
 LOADING = {"src", "srcset", "href", "xlink:href", "data", "action", "formaction", "poster", "background", "ping", "manifest"}
@@ -104,7 +106,7 @@ def test_noise_of_many_hosts_over_any_time_still_can_be_mailed(analysis_of, hour
     assert len(text.encode()) < MOST_BYTES
     assert len(parsed.scripts[0][1]) <= MOST_DATA_BYTES
     assert len(data_of(parsed)) == 7
-    assert "800 more rows not shown" in text
+    assert "950 more rows not shown" in text
     assert "incidents lie too close to be shaded" in text
 
 
@@ -203,3 +205,20 @@ def test_the_credit_table_grades_every_row(analysis_of):
 
 def test_the_same_analysis_gives_the_same_page(analysis_of):
     assert page(analysis_of()) == page(analysis_of())
+
+
+def test_the_head_says_since_when_and_what_it_costs_and_its_time_zooms(analysis_of):
+    analysis = analysis_of()
+    shown = dict(key_figures(analysis))
+    signal = next(each for each in analysis.signals if each.name == analysis.dead_time.signal)
+    lost = analysis.dead_time.lost_fraction
+    assert shown["Since when"].startswith("2026-08-14T12:00:05Z to 2026-08-14T12:09:")
+    assert shown["Bandwidth lost, on average"] == quantity(float(signal.rate.mean()) * lost / (1 - lost), "bytes/s")
+    assert shown["Signal"] == "rtr route_length"
+    head = page(analysis).partition('<section id="findings">')[0]
+    assert "data-begin=2026-08-14T12:00:05Z data-end=2026-08-14T12:09:" in head
+
+
+def test_without_dead_time_there_is_no_such_figure(analysis_of):
+    shown = dict(key_figures(analysis_of(dips=False)))
+    assert not {"Since when", "Bandwidth lost, on average"} & set(shown)
