@@ -9,7 +9,9 @@ import pytest
 BENCH = Path(__file__).parents[2] / "bench"
 
 
-@pytest.mark.parametrize("name", ["bench_recording", "bench_frames", "bench_node", "bench_start", "bench_simulator_text", "bench_analysis"])
+@pytest.mark.parametrize(
+    "name", ["bench_recording", "bench_frames", "bench_node", "bench_start", "bench_simulator_text", "bench_analysis", "bench_report"]
+)
 def test_a_bench_gives_named_figures_with_targets(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [*sys.path])
     spec = importlib.util.spec_from_file_location(name, BENCH / f"{name}.py")
