@@ -86,7 +86,7 @@ def test_figures_fit_the_paper(analysis_of, tmp_path):
     assert set(widths) == {"680"}
 
 
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("width", [390, 900, 1280])
 def test_the_page_fits_a_phone_and_a_desk_and_a_picture_of_it_can_be_taken(analysis_of, tmp_path, width):
     # A window cannot be made as narrow as a phone; a frame can.
     (tmp_path / "inner.html").write_text(page(analysis_of(nid="fd00:1234:5678:9abc:def0:1234:5678:9abc@tcp100")), encoding="utf-8")
