@@ -80,7 +80,7 @@ def pictures(before: Analysis, after: Analysis) -> tuple[Picture, ...]:
 
 
 def _throughput(pair: Pair) -> Picture:
-    signals = tuple(_signal_of(each) for each in pair)
+    signals = _signals_of(pair)
     divisor, unit = scaled(_unit(signals), _largest(signals))
     panels = [
         Panel(
@@ -154,6 +154,21 @@ def _credit_panel(side: str, colour: str, analysis: Analysis, series: CreditSeri
 
 def _signal_of(analysis: Analysis) -> Signal | None:
     return next(iter(judged(analysis, analysis.dead_time) or ranked(analysis, "throughput")), None)
+
+
+def _signals_of(pair: Pair) -> tuple[Signal | None, Signal | None]:
+    """Return the same signal of both, that of the side with dead time; else each its own, unless they are of different units."""
+    sides = pair if pair[0].dead_time.detected or not pair[1].dead_time.detected else pair[::-1]
+    first = _signal_of(sides[0])
+    same = [each for each in ranked(sides[1], "throughput") if first is not None and _what(each) == _what(first)]
+    second = next((each for each in same if first and each.host == first.host), same[0] if same else _signal_of(sides[1]))
+    if first is not None and second is not None and first.unit != second.unit:
+        second = None
+    return (first, second) if sides is pair else (second, first)
+
+
+def _what(signal: Signal) -> tuple[str, str, str, str]:
+    return signal.table, signal.instance, signal.name, signal.unit
 
 
 def _unit(signals: Sequence[Signal | None]) -> str:
