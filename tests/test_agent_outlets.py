@@ -2,8 +2,12 @@
 
 import json
 import socket
+import time
 import urllib.request
 
+from lnetstat.agent.loop import Agent
+from lnetstat.agent.settings import AgentSettings
+from lnetstat.sources.reading import Clocks
 from tests.agent_process import make_tree, running
 
 
@@ -31,6 +35,59 @@ def test_prometheus_and_a_textfile_show_the_points_that_are_printed(tmp_path):
     assert any(line.endswith(wanted) for line in served.splitlines())
     assert any(line.endswith(wanted) for line in kept.splitlines())
     assert not textfile.exists()  # old values would pass for new
+
+
+def test_a_textfile_that_cannot_be_written_is_in_the_status_and_in_the_exit_status(tmp_path):
+    tree, folder, status = make_tree(tmp_path / "tree"), tmp_path / "exporter", tmp_path / "status"
+    folder.mkdir()
+    (folder / "lnetstat.prom").mkdir()  # a folder in the file's place stops root too
+    given = {"root": str(tree), "textfile": str(folder / "lnetstat.prom"), "status": str(status), "interval_s": 0.1}
+    with running(**given) as agent:
+        while not (status.exists() and json.loads(status.read_text())["troubles"]):
+            assert agent.poll() is None
+            time.sleep(0.02)
+        agent.terminate()
+        agent.communicate(timeout=30)
+    assert agent.returncode == 3
+    assert "cannot be written: Is a directory" in json.loads(status.read_text())["troubles"][0]["what"]
+
+
+class Sleeper:
+    """Hours that pass at once; `slept` gets what had been printed before each sleep."""
+
+    def __init__(self, printed):
+        self.now_ns = 1_700_000_000 * 10**9
+        self.printed, self.slept = printed, []
+
+    def wait(self, timeout_s):
+        self.slept.append(self.printed())
+        self.now_ns += int(timeout_s * 1e9) + 1
+
+    def wake(self):
+        pass
+
+    close = wake
+
+
+def test_points_are_shipped_with_their_own_sample(tmp_path, capsys):
+    tree = make_tree(tmp_path / "tree")
+    sleeper = Sleeper(lambda: capsys.readouterr().out)
+    clocks = Clocks(lambda: sleeper.now_ns, lambda: sleeper.now_ns)
+    settings = AgentSettings(root=str(tree), host="rtr", stdout=True, interval_s=3600.0, samples=2)
+    assert Agent(settings, report=print, clocks=clocks, waiter=sleeper).run()
+    before_the_first, before_the_second = sleeper.slept[0], sleeper.slept[-1]
+    assert before_the_first == ""
+    assert "lnet.rtr.lnet_stats.route_count" in before_the_second, "and not an hour later"
+
+
+def test_what_waits_for_a_former_destination_is_told(tmp_path):
+    tree, former = make_tree(tmp_path / "tree"), tmp_path / "spool" / "old:2003"
+    former.mkdir(parents=True)
+    (former / "0000000001.spool").write_bytes(b"lnetstat spool 1\n")
+    given = {"root": str(tree), "spool": str(tmp_path / "spool"), "carbon": (free_address(),), "interval_s": 0.1, "samples": 1}
+    with running(**given) as agent:
+        _, words = agent.communicate(timeout=30)
+    assert f"spool {former}: what waits there for a former destination is not sent" in words
 
 
 def test_a_port_that_is_taken_is_said_at_the_start(tmp_path):

@@ -45,6 +45,10 @@ DOWN = {**WELL["destinations"][0], "connected": False, "queued": 500, "error": "
         ({"lost": 7, "last_lost_s": NOW_S - 601}, NOW_S, OK, "OK: rtr"),
         ({"troubles": [{"what": "peers: gone", "since_s": NOW_S}]}, NOW_S, WARNING, "WARNING: peers: gone (since"),
         ({"last_sample_s": None}, NOW_S, WARNING, "WARNING: rtr (router): running since 2023-11-14T21:56:40Z, no sample yet"),
+        ({"destinations": [{**WELL["destinations"][0], "queued": 105 * 300}]}, NOW_S, OK, "OK: rtr"),
+        ({"destinations": [{**WELL["destinations"][0], "queued": 105 * 300 + 1}]}, NOW_S, WARNING, "WARNING: carbon a:1: connected since"),
+        ({"destinations": [7]}, NOW_S, UNKNOWN, "UNKNOWN: not a status file of this lnetstat"),
+        ({"updated_s": "today"}, NOW_S, UNKNOWN, "UNKNOWN: not a status file of this lnetstat"),
         ({"host": "a\x1b[31m"}, NOW_S, OK, "OK: a\\x1b[31m"),
     ],
 )

@@ -225,7 +225,7 @@ class Agent:
                 self._tell(f"{snapshot.name} text", problem and f"{snapshot.name}: {problem}", f"{snapshot.name}: whole again")
             now_ns = self._clocks.time_ns()
             self._reducer.put(now_ns, self._self_values(self._clocks.monotonic_ns() - began_ns))
-            self._ship(now_ns // NS)
+            self._ship(now_ns // NS if self._settings.interval_s < 1 else None)  # of a second with more samples to come the rest waits
         if second != self._second:
             self._second = second
             self._publish("running")
@@ -245,6 +245,8 @@ class Agent:
         if not self._reducer:
             return
         self._outlets.offer(self._reducer.points(before_s))
+        for what, words in self._outlets.troubles:
+            self._standing.trouble(what, words, self._clocks.time_ns() // NS)
         refused = self._reducer.refused
         self._tell("series", f"more than {self._settings.series_max} series: {refused} are not sent (--series-max)" if refused else "", "")
 
@@ -364,7 +366,7 @@ class Agent:
         self._source.close()
         self._ship(None)
         self._outlets.close(STOP_CLOSE_S if self._stopping else CLOSE_S)
-        self.failed |= self._outlets.totals.lost > 0 or self._outlets.is_failing
+        self.failed |= self._outlets.totals.lost > 0 or any(words for _, words in self._outlets.troubles)
         if self._recording:
             self._recording.close()
             dropped, lost = self._recording.segments_dropped, self._recording.frames_lost

@@ -113,9 +113,9 @@ class Outlets:
                     self._report(f"spool {entry.path}: {what}")
 
     @property
-    def is_failing(self) -> bool:
-        """Tell whether a file that takes points cannot be written at the moment."""
-        return any(getattr(sink, "is_failing", False) for sink in self._sinks.values())
+    def troubles(self) -> list[tuple[str, str]]:
+        """Return (what, what is wrong with it now) of files that take points; empty words where all is well."""
+        return [(f"{kind} {where}", getattr(sink, "trouble", "")) for (kind, where), sink in self._sinks.items()]
 
     def _close_beside(self, sinks: Sequence[Sink], timeout_s: float) -> None:
         for sink in sinks:

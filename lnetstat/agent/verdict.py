@@ -11,6 +11,7 @@ LEVELS = ("OK", "WARNING", "CRITICAL", "UNKNOWN")
 SILENT_S_MIN = 15
 SILENT_INTERVALS = 3
 LOST_SHOWN_S = 600
+BACKLOG_S = 300
 FILE_BYTES_MAX = 10_000_000
 _KEYS = {"schema", "host", "state", "updated_s", "started_s", "interval_s", "destinations", "sources", "troubles"}
 
@@ -33,7 +34,10 @@ def read_status(path: str) -> tuple[dict[str, Any] | None, str]:
 
 def judge(status: Mapping[str, Any], now_s: float) -> tuple[int, list[str]]:
     """Return the worst level and one line for each thing, the worst first."""
-    checks = [_life(status, now_s), _loss(status), *map(_destination, status["destinations"]), *_troubles(status)]
+    try:
+        checks = [_life(status, now_s), _loss(status), *(_destination(each, status) for each in status["destinations"]), *_troubles(status)]
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+        return UNKNOWN, ["UNKNOWN: not a status file of this lnetstat: its values have other types"]
     checks.sort(key=lambda check: -check[0])
     return checks[0][0], [f"{LEVELS[level]}: {printable(words)}" for level, words in checks]
 
@@ -61,11 +65,14 @@ def _loss(status: Mapping[str, Any]) -> tuple[int, str]:
     return (CRITICAL if recent else OK), f"points lost since the start: {lost}, the last at {_when(lost_s)}"
 
 
-def _destination(destination: Mapping[str, Any]) -> tuple[int, str]:
+def _destination(destination: Mapping[str, Any], status: Mapping[str, Any]) -> tuple[int, str]:
     words = f"{destination['name']}: {'connected' if destination['connected'] else 'not connected'} since {_when(destination['since_s'])}"
     words += f", sent: {destination['sent']}, waiting: {destination['queued']}, lost: {destination['lost']}"
     if destination.get("spool_bytes") is not None:
         words += f", spool: {destination['spool_bytes'] / 1e6:.1f} MB"
+    samples = BACKLOG_S / max(1.0, status["interval_s"])
+    if destination["connected"] and destination["queued"] > samples * max(1, status.get("series", 0)):
+        return WARNING, f"{words}: a backlog of more than {BACKLOG_S // 60} minutes: does it shrink?"
     if destination["connected"]:
         return OK, words
     return WARNING, f"{words} ({destination['error'] or 'not tried yet'})"

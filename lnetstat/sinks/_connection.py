@@ -41,6 +41,8 @@ class Connection:
 
     def open(self, timeout_s: float) -> None:
         """Connect (IPv4 or IPv6, whichever the name has); each address is given `timeout_s`. Raises the error of the first one tried."""
+        if self._aborted:
+            raise ConnectionAbortedError("it is being closed")
         errors: list[OSError] = []
         for address in self._in_turn():
             try:

@@ -44,6 +44,11 @@ class SpoolWriter:
         self._thread.start()
 
     @property
+    def trouble(self) -> str:
+        """Why nothing can be stored now; empty where it can."""
+        return f"spool {self._spool.folder} cannot be written: {self._error}" if self._error else ""
+
+    @property
     def points(self) -> int:
         """Points on their way."""
         return self._waiting_points + self._storing_points

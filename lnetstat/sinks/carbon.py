@@ -131,6 +131,11 @@ class CarbonSink:
         return self.counts.queued
 
     @property
+    def trouble(self) -> str:
+        """Why the spool cannot be written now; empty where it can, or where there is none."""
+        return self._writer.trouble if self._writer is not None else ""
+
+    @property
     def counts(self) -> Counts:
         with self._changed:
             queue = self._queue

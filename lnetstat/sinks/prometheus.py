@@ -96,9 +96,9 @@ class TextfileSink:
         self._thread.start()
 
     @property
-    def is_failing(self) -> bool:
-        """Tell whether the file could not be written the last time."""
-        return bool(self._told)
+    def trouble(self) -> str:
+        """Why the file could not be written the last time; empty where it was."""
+        return self._told
 
     def offer(self, points: Iterable[Point]) -> None:
         """Have these points written; of batches that come faster than the disk the newest."""

@@ -39,8 +39,9 @@ class Spool:
     """The one user of a spool folder, for several threads. `unread_bytes` and `counts` can be read without waiting for the disk.
 
     `max_age_s`: how old the newest point of a segment may become (0: no bound); as Carbon files a point by its age, it should not be more
-    than the retention behind it. `clock` gives epoch seconds. `sync_wanted` False leaves it to the kernel when data reach the disk: safe
-    against the death of this process, not of the machine. Raises SinkError where the folder cannot be used.
+    than the retention behind it. `clock` gives epoch seconds, `monotonic` those of a clock that nobody sets. `sync_wanted` False leaves it
+    to the kernel when data reach the disk: safe against the death of this process, not of the machine. Raises SinkError where the folder
+    cannot be used.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class Spool:
         max_bytes: int,
         max_age_s: float,
         clock: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] | None = None,
         files: Files | None = None,
         live_bytes_max: int = LIVE_BYTES_MAX,
         sync_wanted: bool = True,
@@ -61,6 +63,8 @@ class Spool:
         self.unread_bytes = 0
         self.max_bytes, self._max_age_s, self._live_bytes_max = max_bytes, max_age_s, live_bytes_max
         self._clock, self._files, self._sync_wanted = clock, files or DiskFiles(), sync_wanted
+        self._monotonic = monotonic or (time.monotonic if clock is time.time else clock)
+        self._epoch_s = clock() - self._monotonic()
         self._segment_age_s = max_age_s / SEGMENTS_PER_BOUND or float("inf")
         self._guard = threading.RLock()
         self._segments: list[Segment] = []
@@ -320,7 +324,8 @@ class Spool:
     def _drop_outdated(self) -> None:
         if not self._max_age_s:
             return
-        oldest_s = min(self._clock(), self._newest_s) - self._max_age_s  # a clock that jumps ahead makes nothing old
+        # Neither a wrong second nor a clock that is set ahead makes anything old.
+        oldest_s = min(self._clock(), self._newest_s, self._epoch_s + self._monotonic()) - self._max_age_s
         while self._segments and self._segments[0].time_s < oldest_s:
             self._drop_oldest()
 

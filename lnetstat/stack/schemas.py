@@ -13,7 +13,7 @@ from lnetstat.reduce.metrics import METRICS, PREFIX, SERIES_MAX, TOP_PEERS, WILD
 
 RETENTIONS = "1s:6h,10s:2d,60s:30d"
 RETENTIONS_TOP = "1s:6h,60s:2d"  # the worst peers change: many names, each of interest for a short time
-RETENTIONS_SELF = "1s:1h,60s:7d"
+RETENTIONS_SELF = "1s:6h,60s:7d"  # as long as a spool keeps points
 RETENTIONS_CARBON = "60s:30d"
 NODES = (1, 100, 600)
 

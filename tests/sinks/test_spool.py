@@ -1,5 +1,6 @@
 """The spool against a file system that dies at any byte, fills up, loses power, turns bits: what was stored comes back, or is counted."""
 
+import contextlib
 import os
 from random import Random
 
@@ -421,3 +422,18 @@ def test_a_number_of_which_the_progress_file_speaks_is_not_used_again():
         spool.append(payload_of(number, 30_000), 1, number)
     files.kill()
     assert drained(opened(files)) == [4, 5]
+
+
+def test_a_clock_that_is_set_ahead_makes_nothing_old(tmp_path):
+    now_s, mono_s = [1_700_000_000.0], [0.0]
+    options = {"max_bytes": 1 << 20, "max_age_s": 6 * 3600}
+    with contextlib.closing(Spool(str(tmp_path / "spool"), clock=lambda: now_s[0], monotonic=lambda: mono_s[0], **options)) as spool:
+        spool.append(b"a.b 1 1\n", 1, int(now_s[0]))
+        mono_s[0] += 10
+        now_s[0] += 7 * 3600 + 10
+        spool.append(b"a.b 2 2\n", 1, int(now_s[0]))
+        assert (spool.counts.points, spool.counts.lost) == (2, 0)
+        mono_s[0] += 6 * 3600
+        now_s[0] += 6 * 3600
+        spool.append(b"a.b 3 3\n", 1, int(now_s[0]))
+        assert spool.counts.lost >= 1, "but time that has passed does"
