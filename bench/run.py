@@ -1,6 +1,7 @@
 """Run every bench and say each figure as a ratio to its reference in the same run. Exit status 1 where a target is missed.
 
-`python bench/run.py [NAME …]` runs only those: analysis, collectl, frames, node, page, recording, replay, report, shipping, simulator, simulator_text, start, top.
+`python bench/run.py [NAME …]` runs only those: analysis, collectl, frames, node, page, recording, replay, report, shipping, simulator,
+simulator_text, start, top.
 """
 
 import importlib
