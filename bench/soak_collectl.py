@@ -1,8 +1,8 @@
 """Ten minutes of real collectl with the plug-ins, at several intervals, while Carbon dies and comes back: is a second missing or twice?
 
-`make soak-collectl`, or `python -m bench.soak_collectl [MINUTES]`. Our export sends to a Carbon that is killed after a third of the time and
-is back a tenth of it later; stock graphite, which keeps nothing, sends to one that stands. Ends with 1 when a second has no point or two
-samples.
+`make soak-collectl`, or `python -m bench.soak_collectl [MINUTES]`. Our export sends to a Carbon that is killed after a third of the time
+and is back a tenth of it later; stock graphite, which keeps nothing, sends to one that stands. Ends with 1 when a second has no point or
+two samples.
 """
 
 import subprocess
