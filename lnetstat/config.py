@@ -5,7 +5,9 @@ words for sizes and times are those of the command line, which takes them from h
 """
 
 import math
+import os
 import re
+import stat
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -220,6 +222,8 @@ def _document(path: str) -> dict[str, Any]:
     import tomllib
 
     try:
+        if stat.S_ISFIFO(os.stat(path).st_mode):
+            raise ConfigError([f"{path}: a pipe: expected a plain file, which a reload can read without waiting"])
         with open(path, "rb") as file:
             data = file.read(FILE_BYTES_MAX + 1)
     except OSError as error:

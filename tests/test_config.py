@@ -1,5 +1,6 @@
 """The configuration file: what it sets, and that every error names the file, the key and what was expected."""
 
+import os
 import re
 from pathlib import Path
 
@@ -146,3 +147,9 @@ def test_sizes(text, size):
 def test_no_times(word):
     with pytest.raises(ValueError, match="expected seconds such as"):
         parse_seconds(word)
+
+
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (problem,) = problems_of(tmp_path / "pipe")
+    assert "a pipe: expected a plain file" in problem
