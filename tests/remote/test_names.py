@@ -1,4 +1,4 @@
-"""Names of nodes: many as one, and nothing that ssh could take for an option. (The tests with a real sshd need openssh-server.)"""
+"""Names of nodes: many as one, and nothing that ssh could take for an option."""
 
 import sys
 

@@ -13,8 +13,9 @@ import pytest
 
 from lnetstat.recording import Recording
 from lnetstat.remote import Crew
-from tests.remote.conftest import PATIENCE_S
+from tests.remote.conftest import PATIENCE_S, WITHOUT_SSHD
 
+pytestmark = pytest.mark.skipif(WITHOUT_SSHD, reason="no sshd here (Debian: apt-get install openssh-server openssh-client)")
 TABLES = ("peers", "nis", "buffers", "stats", "routes")
 
 
