@@ -36,3 +36,11 @@ def test_a_clock_that_was_set_is_noticed_once(step_s):
 def test_a_clock_that_is_steered_is_left_alone():
     clock = WallClock(0, 0)
     assert not any(clock.step_ns(second * NS, int(second * NS * 1.0005)) for second in range(1, 1000))
+
+
+def test_ticks_that_passed_before_the_clock_was_set_are_missed_too():
+    ticks = Ticks(1.0, 0, 0)
+    ticks.align(11 * NS, 500 * NS)  # due at 1 s: stopped for ten seconds, and the clock was set in that time
+    assert ticks.missed == 10
+    ticks.align(ticks.due_ns - NS // 2, 700 * NS)
+    assert ticks.missed == 10

@@ -16,7 +16,9 @@ class Ticks:
         self.align(mono_ns, wall_ns)
 
     def align(self, mono_ns: int, wall_ns: int) -> None:
-        """Let the next tick fall on the next whole multiple of the interval."""
+        """Let the next tick fall on the next whole multiple of the interval; those that have passed by now are missed."""
+        if self.due_ns:
+            self.missed += max(0, (mono_ns - self.due_ns) // self.interval_ns)
         self.due_ns = mono_ns + self.interval_ns - wall_ns % self.interval_ns
 
     def begun(self, mono_ns: int) -> None:
