@@ -117,10 +117,16 @@ class Reducer:
             self.problems[name] = f"line {line}: {text}: expected {expected}{others}"
 
     def _put_top(self, second: int, peers: Iterable[TopPeer]) -> None:
-        nids = self._top.nids
+        nids, bucket = self._top.nids, self._seconds.setdefault(second, {})
         for peer in peers:
-            if peer.nid in nids:
-                self._put(second, _top_values(peer))
+            if peer.nid not in nids:
+                continue
+            for (path, value), reduce in zip(_top_values(peer), _TOP_REDUCTIONS, strict=True):
+                before = bucket.get(path)
+                if before is not None:
+                    before.add(value)
+                else:
+                    bucket[path] = _Value(reduce, value)
 
     def put(self, time_ns: int, values: Iterable[tuple[str, float]]) -> None:
         """Take values of the caller's own, such as self.*: (path below PREFIX.HOST, value) pairs."""
@@ -133,12 +139,13 @@ class Reducer:
 
     def _put(self, second: int, values: Iterable[tuple[str, float]]) -> None:
         bucket = self._seconds.setdefault(second, {})
+        known, reductions = bucket.get, self._reduce.get
         for path, value in values:
-            known = bucket.get(path)
-            if known is not None:
-                known.add(value)
+            before = known(path)
+            if before is not None:
+                before.add(value)
                 continue
-            reduce = self._reduce.get(path) or self._admit(path)
+            reduce = reductions(path) or self._admit(path)
             if reduce is not None:
                 bucket[path] = _Value(reduce, value)
 
@@ -196,7 +203,11 @@ class _Value:
         return self._value / self._count if self._reduce is Reduce.MEAN_MAX else self._value
 
 
+_TOP_REDUCTIONS = tuple(TOP_REDUCE[leaf] for leaf in ("tx_credits", "tx_credits_min", "rtr_credits", "rtr_credits_min", "queue_bytes"))
+
+
 def _top_values(peer: TopPeer) -> Values:
+    """Yield what is sent of a peer, in the order of _TOP_REDUCTIONS."""
     base = f"peers.{net_node(peer.nid.rpartition('@')[2])}.top.{nid_node(peer.nid)}."
     yield base + "tx_credits", peer.tx_credits
     yield base + "tx_credits_min", peer.tx_credits_min

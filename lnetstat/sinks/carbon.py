@@ -25,7 +25,7 @@ from lnetstat.sinks._connection import Connection, Pacer
 from lnetstat.sinks._delivery import Delivery
 from lnetstat.sinks._queue import PointQueue
 from lnetstat.sinks._storing import SpoolWriter
-from lnetstat.sinks.lines import acceptable, plaintext_line
+from lnetstat.sinks.lines import line_of
 from lnetstat.sinks.spool import Spool
 
 CLOSING_TRIES_MAX = 2  # that bring nothing forward
@@ -153,11 +153,13 @@ class CarbonSink:
         lines: list[bytes] = []
         refused = newest_s = 0
         for point in points:
-            if acceptable(point):
-                lines.append(plaintext_line(point).encode("ascii") + b"\n")
-                newest_s = max(newest_s, point.time_s)
-            else:
+            line = line_of(point)
+            if line is None:
                 refused += 1
+                continue
+            lines.append(line)
+            if point.time_s > newest_s:
+                newest_s = point.time_s
         with self._changed:
             self.refused += refused
             if self._writer is None or self._closed:
