@@ -7,6 +7,7 @@ import socket
 import subprocess
 from collections.abc import Callable, Iterator
 
+from lnetstat.agent.settings import RESEND_S
 from lnetstat.doctor.checks import Check, Level, counted
 from lnetstat.errors import SinkError
 from lnetstat.sinks import address as addresses
@@ -16,7 +17,6 @@ CLOSED_AT_ONCE_S = 0.5
 TWISTED_BACKLOG = 50  # carbon's listen backlog; carbon.conf has no setting for it
 CREATES_DEFAULT, UPDATES_DEFAULT, CACHE_DEFAULT = "inf", "500", "inf"  # of a setting that is left out: carbon/conf.py 1.1.10
 CREATING_MIN_MAX = 10.0  # minutes until every new series has its file: what comes earlier is lost
-RESEND_S = 60.0  # what the agent sends again after a connection broke
 CACHE_SECONDS_MIN = 60.0  # seconds of all points that the cache should hold while the disk is slow
 
 Connect = Callable[[tuple[str, int], float], socket.socket]
