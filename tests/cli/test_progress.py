@@ -16,32 +16,13 @@ import pytest
 
 from lnetstat.model import Snapshot, State
 from lnetstat.recording import RecordingWriter
+from tests.cli.test_simulate import SMALL
 
 PATIENCE_S = 60
 START_NS = 1_790_000_000 * 10**9
 PEERS = """\
 nid                      refs state  last   max   rtr   min    tx   min queue
 10.1.0.1@tcp                3    up    -1     8     8     2     6    -3 4096
-"""
-SMALL = """
-about = "a small system"
-release = "1.8"
-[run]
-duration = "25 s"
-[clients]
-count = 20
-[routers]
-count = 2
-[servers]
-count = 2
-[o2ib]
-credits = 256
-[pings]
-interval = "10 s"
-first = "2 s"
-[[io]]
-processes = 4
-window = 2
 """
 BAR = re.compile(r"\[#*-*\] +[0-9]+%")
 VERBS = {
