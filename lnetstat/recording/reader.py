@@ -124,10 +124,8 @@ class Recording:
         """Yield what the frames of one segment hold that the window touches; frames before it are read only where later ones need them."""
         name = os.path.basename(path)
         hosts: dict[str, _HostReader] = {}
-        for frame in scan.frames(file, name, self._report, may_be_torn=is_newest):
+        for frame in self._frames(file, path, window.hosts, may_be_torn=is_newest):
             header = frame.header
-            if not window.wants_host(header.host):
-                continue
             reader = hosts.setdefault(header.host, _HostReader())
             reader.wait(frame)
             if not window.overlaps(header.begin_ns, header.end_ns):
@@ -136,6 +134,13 @@ class Recording:
                 yield from self._frame_changes(file, name, needed, reader)
                 if reader.is_lost:
                     break
+
+    def _frames(self, file: BinaryIO, path: str, hosts: Collection[str] | None, *, may_be_torn: bool) -> Iterator[scan.Frame]:
+        if hosts is None:
+            return scan.frames(file, os.path.basename(path), self._report, may_be_torn=may_be_torn)
+        from lnetstat.recording.index import index_of  # a node that only records needs none
+
+        return index_of(file, path, may_be_torn=may_be_torn).of_hosts(file, hosts, self._report)
 
     def _frame_changes(self, file: BinaryIO, name: str, frame: scan.Frame, reader: "_HostReader") -> Iterator[Change]:
         packed = scan.body(file, frame)
@@ -162,7 +167,7 @@ class _Window:
     """The stamps and hosts that are asked for."""
 
     def __init__(self, begin_ns: int | None, end_ns: int | None, hosts: Collection[str] | None) -> None:
-        self._begin_ns, self._end_ns, self._hosts = begin_ns, end_ns, hosts
+        self._begin_ns, self._end_ns, self.hosts = begin_ns, end_ns, hosts
 
     def holds(self, time_ns: int) -> bool:
         return self.overlaps(time_ns, time_ns)
@@ -171,7 +176,7 @@ class _Window:
         return (self._begin_ns is None or last_ns >= self._begin_ns) and (self._end_ns is None or first_ns < self._end_ns)
 
     def wants_host(self, host: str) -> bool:
-        return self._hosts is None or host in self._hosts
+        return self.hosts is None or host in self.hosts
 
     def touches(self, ranges: scan.Ranges) -> bool:
         """True where a segment with these stamps may hold what is asked for; without any it is damaged or empty, and reading it tells."""

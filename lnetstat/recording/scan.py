@@ -11,6 +11,7 @@ from lnetstat.errors import RecordingError
 from lnetstat.recording import format as layout
 
 SEARCH_BYTES = 1 << 20
+HOST_BYTES_USUAL = 64  # are read with the header at once
 Report = Callable[[str], None]
 Ranges = dict[str, tuple[int, int]]
 
@@ -41,7 +42,7 @@ def frames(file: BinaryIO, name: str, report: Report, *, may_be_torn: bool, begi
     size = os.fstat(file.fileno()).st_size
     at = begin_at or _start(file, name, size, report, may_be_torn=may_be_torn)
     while at < size:
-        frame = _frame_at(file, at, size)
+        frame = frame_at(file, at, size)
         if frame is None:
             found = _next_marker(file, at + 1, size)
             if found is None and _is_torn_tail(file, at, size):
@@ -71,8 +72,7 @@ def _cut_short(name: str, at: int) -> str:
 
 def body(file: BinaryIO, frame: Frame) -> bytes | None:
     """Return the frame's packed body, or None where its check sum says it is damaged."""
-    file.seek(frame.body_at)
-    packed = file.read(frame.header.body_bytes)
+    packed = os.pread(file.fileno(), frame.header.body_bytes, frame.body_at)
     return packed if zlib.crc32(packed) == frame.header.body_crc else None
 
 
@@ -122,15 +122,17 @@ def _start(file: BinaryIO, name: str, size: int, report: Report, *, may_be_torn:
     return header_bytes
 
 
-def _frame_at(file: BinaryIO, at: int, size: int) -> Frame | None:
+def frame_at(file: BinaryIO, at: int, size: int) -> Frame | None:
     """Return the frame whose header stands there, or None where there is none or a damaged one."""
-    file.seek(at)
-    fixed = file.read(layout.HEADER_BYTES)
-    host_bytes = layout.host_bytes_of(fixed) if len(fixed) == layout.HEADER_BYTES else None
-    if host_bytes is None or at + len(fixed) + host_bytes > size:
+    data = os.pread(file.fileno(), layout.HEADER_BYTES + HOST_BYTES_USUAL, at)
+    host_bytes = layout.host_bytes_of(data) if len(data) >= layout.HEADER_BYTES else None
+    if host_bytes is None or at + layout.HEADER_BYTES + host_bytes > size:
         return None
-    header = layout.unpack_header(fixed + file.read(host_bytes))
-    return header and Frame(header, at + len(fixed) + host_bytes)
+    header_bytes = layout.HEADER_BYTES + host_bytes
+    if len(data) < header_bytes:
+        data = os.pread(file.fileno(), header_bytes, at)
+    header = layout.unpack_header(data[:header_bytes])
+    return header and Frame(header, at + header_bytes)
 
 
 def _next_marker(file: BinaryIO, at: int, size: int) -> int | None:
@@ -144,7 +146,7 @@ def _next_marker(file: BinaryIO, at: int, size: int) -> int | None:
             if len(block) < SEARCH_BYTES:
                 return None
             at += len(block) - overlap
-        elif _frame_at(file, at + found, size):
+        elif frame_at(file, at + found, size):
             return at + found
         else:
             at += found + 1
