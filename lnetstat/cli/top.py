@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import shutil
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -16,10 +15,10 @@ from lnetstat.cli._times import Moment, MomentType
 from lnetstat.words import printable
 
 if TYPE_CHECKING:
-    from lnetstat.top.feeds import RecordingFeed
+    from lnetstat.top.feeds import Feed
     from lnetstat.top.model import Model, View
+    from lnetstat.top.recorded import RecordingFeed
     from lnetstat.top.ticks import Tick
-    from lnetstat.top.view import Feed
 
 WIDTH_MIN = 60
 ENTER, LEAVE = "\x1b[?1049h\x1b[H\x1b[J", "\x1b[?1049l"
@@ -100,7 +99,7 @@ def _alive(stack: contextlib.ExitStack, root: str, nodes: str | None, ssh: str, 
 def _recorded(path: str, host: str | None, at: Moment | None, *, plain: bool, samples: int, rows: int, as_json: bool) -> int:
     from lnetstat.errors import SourceError
     from lnetstat.sources import open_recorded
-    from lnetstat.top.feeds import RecordingFeed
+    from lnetstat.top.recorded import RecordingFeed
 
     found = open_recorded(path)
     if found is None:
@@ -135,19 +134,19 @@ def _on(feed: "RecordingFeed", ticks: Sequence["Tick"], samples: int) -> "Iterat
 
 def _every(feed: "Feed", first: "Tick", interval_s: float, samples: int) -> "Iterator[tuple[View, Model]]":
     """Yield what is read, at whole multiples of the interval."""
-    from lnetstat.agent.ticks import NS, Ticks
     from lnetstat.top.model import Model
+    from lnetstat.top.ticks import seconds_to_next
 
     model = Model()
     yield model.feed(first), model
-    ticks = Ticks(interval_s, time.monotonic_ns(), time.time_ns())
     for _ in range(samples - 1):
-        time.sleep(max(0.0, (ticks.due_ns - time.monotonic_ns()) / NS))
+        time.sleep(seconds_to_next(interval_s, time.time()))
         yield model.feed(feed.read()), model
-        ticks.advance(time.monotonic_ns())
 
 
 def _printed(moments: "Iterator[tuple[View, Model]]", rows: int, *, as_json: bool, feed: "Feed | RecordingFeed") -> int:
+    import shutil
+
     from lnetstat.top import text
     from lnetstat.top.trail import BARS, BARS_ASCII
 
@@ -169,16 +168,17 @@ def _printed(moments: "Iterator[tuple[View, Model]]", rows: int, *, as_json: boo
 def _interactive(feed: "Feed | RecordingFeed", first: Sequence["Tick"], interval_s: float) -> None:
     """Run the view. What has been read stands on the screen before textual is imported, which takes longer than all the rest."""
     try:
-        _show_at_once(first)
+        model, view = _show_at_once(first)
         from lnetstat.top.view import Top
 
-        Top(feed, first, interval_s=interval_s).run()
+        Top(feed, model, view, interval_s=interval_s).run()
     finally:
         sys.stdout.write(LEAVE)
         sys.stdout.flush()
 
 
-def _show_at_once(first: Sequence["Tick"]) -> None:
+def _show_at_once(first: Sequence["Tick"]) -> "tuple[Model, View]":
+    """Draw what has been read; return the model that took it, and what it made of the last tick."""
     from lnetstat.top.model import Model
     from lnetstat.top.panes import PEERS
     from lnetstat.top.text import screen
@@ -189,3 +189,4 @@ def _show_at_once(first: Sequence["Tick"]) -> None:
     lines = screen(view, model, rows=height, width=max(WIDTH_MIN, width - 1), panes=(PEERS,)).splitlines()
     sys.stdout.write(ENTER + "\r\n".join(line[: width - 1] for line in lines[: height - 1]))
     sys.stdout.flush()
+    return model, view

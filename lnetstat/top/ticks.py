@@ -9,6 +9,9 @@ from lnetstat.tables import samples, table_named
 TABLES = frozenset({"peers", "nis", "buffers", "lnet_stats", "routes", "counters"})  # what the panes show
 
 
+EARLY_SHARE = 0.01
+
+
 class File(NamedTuple):
     """One file as it was read: its name, its host, the error number (0: none), and what was understood of it."""
 
@@ -28,6 +31,15 @@ class Tick(NamedTuple):
     def rows(self) -> int:
         """How many rows all files have together."""
         return sum(len(file.sample.rows) for file in self.files)
+
+
+def seconds_to_next(interval_s: float, now_s: float) -> float:
+    """Return how long it is until the next whole multiple of the interval on the wall clock, at which all nodes look together.
+
+    A moment that lies just ahead is the one that has been waited for: a clock that is steered lets a wait end a little early.
+    """
+    left_s = interval_s - now_s % interval_s
+    return left_s if left_s > EARLY_SHARE * interval_s else left_s + interval_s
 
 
 class Parser:

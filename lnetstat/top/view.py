@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.style import Style
 from textual.app import App, ComposeResult
@@ -12,28 +12,21 @@ from textual.screen import ModalScreen
 from textual.timer import Timer
 from textual.widgets import Input
 
-from lnetstat.agent.ticks import Ticks
-from lnetstat.top.feeds import RecordingFeed
+from lnetstat.top.feeds import Feed
 from lnetstat.top.grid import BOLD, CHOSEN, DIM, NOTE, PLAIN, Grid, Lines, Spans
 from lnetstat.top.model import Model, Order, View, filtered, ordered
 from lnetstat.top.panes import PANES, SIGNS_HELP
 from lnetstat.top.text import counts_in_lines, hosts_text, notes_in_lines
-from lnetstat.top.ticks import Tick
+from lnetstat.top.ticks import Tick, seconds_to_next
 from lnetstat.words import iso, printable
+
+if TYPE_CHECKING:
+    from lnetstat.top.recorded import RecordingFeed
 
 NS = 1_000_000_000
 NOTES_MAX = 4
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 PLAY_S_MIN = 0.05
-
-
-class Feed(Protocol):
-    """Something that is alive: `read` may take its time, it is called from a thread of its own."""
-
-    @property
-    def problems(self) -> list[str]: ...
-
-    def read(self) -> Tick: ...
 
 
 HELP = f"""\
@@ -73,13 +66,13 @@ class Help(ModalScreen[None]):
 
 
 class Top(App[None]):
-    """Shows a feed that is alive, sampled every `interval_s`, or a recording. `first`: the ticks that have been read already."""
+    """Shows a feed that is alive, sampled every `interval_s`, or a recording. `view`: what `model` made of what has been read already."""
 
     CSS = """
     Screen { layout: vertical; }
     Lines { height: 1; }
     Grid { height: 1fr; scrollbar-size-vertical: 1; scrollbar-size-horizontal: 0; }
-    #filter { display: none; height: 1; border: none; padding: 0; }
+    #filter { height: 1; border: none; padding: 0; }
     Help { align: center middle; }
     #help { box-sizing: content-box; width: 78; border: solid $primary; background: $surface; }
     """
@@ -112,18 +105,15 @@ class Top(App[None]):
         Binding("minus", "faster(-1)"),
     ]
 
-    def __init__(self, feed: Feed | RecordingFeed, first: Sequence[Tick], *, interval_s: float = 1.0, filter_words: str = "") -> None:
+    def __init__(self, feed: "Feed | RecordingFeed", model: Model, view: View, *, interval_s: float = 1.0) -> None:
         super().__init__()
         self._feed = feed
-        self._recording = feed if isinstance(feed, RecordingFeed) else None
+        self._recording = feed if not isinstance(feed, Feed) else None
         self._interval_s = interval_s
-        self._model = Model()
-        self._view: View | None = None
-        for tick in first:
-            self._view = self._model.feed(tick)
+        self._model, self._view = model, view
         self._pane = PANES[0]
         self._orders = dict.fromkeys((pane.name for pane in PANES), Order())
-        self._words = filter_words
+        self._words = ""
         self._paused = self._recording is not None
         self._speed = SPEEDS.index(1.0)
         self._timer: Timer | None = None
@@ -137,7 +127,6 @@ class Top(App[None]):
         yield Lines("tabs")
         yield Lines("notes")
         yield Grid(self._pane, self._model)
-        yield Input(id="filter", placeholder="part of a name, or a pattern: 10.2.*@tcp1", compact=True, disabled=True)
         yield Lines("foot")
 
     def on_mount(self) -> None:
@@ -157,14 +146,12 @@ class Top(App[None]):
 
     def _sample(self) -> None:
         """Read at whole multiples of the interval until the view ends: a read that takes long keeps nobody from pressing keys."""
-        assert not isinstance(self._feed, RecordingFeed)
-        ticks = Ticks(self._interval_s, time.monotonic_ns(), time.time_ns())
-        while not self._over.wait(max(0.0, (ticks.due_ns - time.monotonic_ns()) / NS)):
+        assert isinstance(self._feed, Feed)
+        while not self._over.wait(seconds_to_next(self._interval_s, time.time())):
             self._going.wait()
             if self._over.is_set():
                 return
             tick = self._feed.read()
-            ticks.advance(time.monotonic_ns())
             if not self._over.is_set():
                 self.call_later(self._take, tick)
 
@@ -188,7 +175,7 @@ class Top(App[None]):
 
     def _draw(self) -> None:
         view = self._view
-        if view is None or self._over.is_set():
+        if self._over.is_set():
             return
         width = self.size.width
         self.query_one("#head", Lines).show(self._head(view, width))
@@ -252,7 +239,7 @@ class Top(App[None]):
 
     def action_sort(self, by: int) -> None:
         """Sort by the next column that is shown; before the first one stands the worst first."""
-        several = self._view is not None and len(self._view.hosts) > 1
+        several = len(self._view.hosts) > 1
         columns = [None, *(at for at, c in enumerate(self._pane.columns) if self.size.width >= c.least and (several or c.name != "host"))]
         order = self._orders[self._pane.name]
         at = columns.index(order.column) if order.column in columns else 0
@@ -279,32 +266,34 @@ class Top(App[None]):
                 if begin <= message.x < end:
                     self.action_pane(at)
 
-    def action_filter(self) -> None:
-        field = self.query_one("#filter", Input)
-        field.display, field.disabled = True, False
-        field.value = self._words
-        field.focus()
+    async def action_filter(self) -> None:
+        """Ask for the words. The field is there only while it is asked for: most who look never want it."""
+        if not self.query(Input):
+            placeholder = "part of a name, or a pattern: 10.2.*@tcp1"
+            field = Input(self._words, id="filter", placeholder=placeholder, compact=True, select_on_focus=False)
+            await self.mount(field, before="#foot")
+            field.focus()
 
-    def action_unfilter(self) -> None:
+    async def action_unfilter(self) -> None:
         if isinstance(self.screen, Help):
             self.screen.dismiss()
             return
+        await self._close_filter()
         self._words = ""
-        self._close_filter()
+        self._draw()
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        if event.input.display:
-            self._words = event.value
-            self._draw()
-
-    def on_input_submitted(self) -> None:
-        self._close_filter()
-
-    def _close_filter(self) -> None:
-        field = self.query_one("#filter", Input)
-        field.display, field.disabled = False, True
-        self.set_focus(None)
+        self._words = event.value
         self._draw()
+
+    async def on_input_submitted(self, event: Input.Submitted) -> None:
+        self._words = event.value
+        await self._close_filter()
+        self._draw()
+
+    async def _close_filter(self) -> None:
+        self.set_focus(None)
+        await self.query(Input).remove()
 
     def action_help(self) -> None:
         self.push_screen(Help())

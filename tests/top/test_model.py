@@ -10,7 +10,7 @@ from lnetstat.top.model import Model, Order, filtered, ordered
 from lnetstat.top.panes import BUFFERS as BUFFERS_PANE
 from lnetstat.top.panes import NIS, PANES, SERVICES, Mark
 from lnetstat.top.panes import PEERS as PEERS_PANE
-from lnetstat.top.ticks import Parser
+from lnetstat.top.ticks import Parser, seconds_to_next
 from lnetstat.top.trail import Trail, spark
 from tests.top.screens import BUFFERS, NS, PEERS, START_NS, peer, pool, router, service, snapshot, ticks
 
@@ -179,3 +179,12 @@ def test_names_that_could_act_are_inert_and_long_ones_do_not_push_numbers_away()
     assert max(map(len, shown.splitlines())) <= 80
     assert NIS.name in {pane.name for pane in PANES}
     assert BUFFERS_PANE.top == 1.0
+
+
+@pytest.mark.parametrize(
+    ("interval_s", "now_s", "expected"),
+    [(1.0, 100.25, 0.75), (1.0, 100.0, 1.0), (10.0, 104.0, 6.0), (0.1, 5.04, 0.06), (1.0, 99.9995, 1.0005)],
+    ids=["between", "on time", "slow", "fast", "woken early"],
+)
+def test_looks_fall_on_whole_multiples_of_the_interval_and_none_comes_twice(interval_s, now_s, expected):
+    assert seconds_to_next(interval_s, now_s) == pytest.approx(expected)

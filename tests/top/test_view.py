@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from lnetstat.recording import Recording
-from lnetstat.top.feeds import RecordingFeed
 from lnetstat.top.grid import Grid
+from lnetstat.top.model import Model
+from lnetstat.top.recorded import RecordingFeed
 from lnetstat.top.ticks import Parser
 from lnetstat.top.view import Top
 from tests.top.screens import PEERS, peer, record, screen, settle, snapshot, ticks
@@ -45,13 +46,19 @@ def on_screen(app, keys=(), *, size=(80, 24), then=None):
     return asyncio.run(run())
 
 
+def top(feed, first, **options):
+    model = Model()
+    *_, view = [model.feed(tick) for tick in first]
+    return Top(feed, model, view, **options)
+
+
 def alive(seconds=4, hosts=("rtr1",)):
-    return Top(Still(), ticks(seconds, hosts))
+    return top(Still(), ticks(seconds, hosts))
 
 
 def replay(folder):
     feed = RecordingFeed(Recording(record(folder, 40)), "rec")
-    return Top(feed, feed.first())
+    return top(feed, feed.first())
 
 
 @pytest.mark.parametrize(
@@ -175,7 +182,7 @@ def test_a_pause_keeps_the_screen_and_stops_the_reading():
         await pilot.pause(0.4)
         return reads, feed.reads, "paused" in screen(pilot.app), shown
 
-    before, after, is_told, _ = on_screen(Top(feed, ticks(1), interval_s=0.05), then=pause)[-1]
+    before, after, is_told, _ = on_screen(top(feed, ticks(1), interval_s=0.05), then=pause)[-1]
     assert after <= before + 1  # the one under way
     assert is_told
 
@@ -185,7 +192,7 @@ def test_ten_thousand_peers_are_scrolled_and_only_those_in_sight_are_drawn(monke
     segments = Grid._segments
     monkeypatch.setattr(Grid, "_segments", lambda grid, layout, row: drawn.append(row) or segments(grid, layout, row))
     text = PEERS + "".join(peer(f"10.{n // 250}.{n % 250}.1@o2ib", 8 - n % 9, 8 - n % 9) for n in range(10_000))
-    first, bottom, up = on_screen(Top(Still(), [Parser().tick([snapshot("peers", text)])]), ("G", "pageup"))
+    first, bottom, up = on_screen(top(Still(), [Parser().tick([snapshot("peers", text)])]), ("G", "pageup"))
     assert "1 Peers 10,000" in first
     assert first_row(bottom) != first_row(first)
     assert first_row(up) != first_row(bottom)
@@ -196,7 +203,7 @@ def test_names_are_never_read_as_markup():
     text = PEERS + peer("10.0.0.1@tcp", 8, 8)
     name = "obdfilter.[red]x[/] [@click=app.quit]y[/].stats"
     counters = "snapshot_time 1.000000000 secs.nsecs\n[bold]z[/] 5 samples [reqs]\n"
-    app = Top(Still(), [Parser().tick([snapshot("peers", text), snapshot(name, counters), snapshot("nis", "[link=x]bad[/link]\n")])])
+    app = top(Still(), [Parser().tick([snapshot("peers", text), snapshot(name, counters), snapshot("nis", "[link=x]bad[/link]\n")])])
     _, nis, services = on_screen(app, "24", size=(120, 24))
     assert "[link=x]bad[/link]" in nis
     assert "[red]x[/] [@click=app.quit]y[/]" in services
