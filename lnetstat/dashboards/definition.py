@@ -1,10 +1,12 @@
 """What a dashboard is, said once: Grafana's JSON, graphite-web's dashboards, the stack's own page and docs/dashboards.md are made of it.
 
 In an expression the words `$host` and `$net` stand for the variables: a name, or a glob such as `*`. NIDs are one path node
-(10_0_0_1_at_tcp1), so `nis.*_at_$net.` are the NIs of a net.
+(10_0_0_1_at_tcp1), so `nis.*_at_$net.` are the NIs of a net. `$bridged` is over how many missing points a counter's rate goes on.
 """
 
 from typing import Literal, NamedTuple
+
+from lnetstat.dashboards.expressions import BRIDGED
 
 Level = Literal["warning", "critical"]
 Kind = Literal["lines", "stacked", "steps", "bars"]
@@ -67,9 +69,17 @@ class Dashboard(NamedTuple):
 HOST = Variable("host", "Host", "lnet.*", 1)
 NET = Variable("net", "LNet network", "lnet.$host.peers.*", 3)
 
+# A series that every node has: how far apart its values are says how often a node is sampled. From it the page sets $bridged.
+PACE = "lnet.$host.lnet_stats.recv_count"
+
 EVENT_TAG = "lnetstat"  # what `lnetstat watch --events` tags its findings with
 
 
 def substituted(expression: str, host: str = "*", net: str = "*") -> str:
     """Return an expression with the variables filled in."""
-    return expression.replace("$host", host).replace("$net", net)
+    return bridged(expression).replace("$host", host).replace("$net", net)
+
+
+def bridged(expression: str) -> str:
+    """Return an expression for those who do not know how often nodes are sampled: BRIDGED missing points are no gap."""
+    return expression.replace("$bridged", str(BRIDGED))

@@ -3,7 +3,7 @@
 Node 1 of every path is the host. Minima and maxima stay what they are when Graphite thins out points for the screen (consolidateBy).
 """
 
-BRIDGED = 60  # points: an agent may sample once a minute into slots of a second
+BRIDGED = 60  # points: an agent may sample once a minute into slots of a second. The stack's own page knows better: see PACE
 MOST = 10  # series of one expression: more cannot be told apart, and graphite-web leaves the legend out
 
 
@@ -21,12 +21,12 @@ def per_second(path: str) -> str:
     """Return what counters gain per second. perSecond alone gives nothing next to a missing point: lost samples, or an agent that
     samples less often than Carbon has slots, would leave holes or no curve. Over a gap the mean of the gap is drawn, which is true.
     """
-    return f"perSecond(interpolate({path},{BRIDGED}))"
+    return f"perSecond(interpolate({path},$bridged))"
 
 
 def reporting(path: str) -> str:
-    """Return how many series of a path go on at each moment; one that is silent for longer than BRIDGED points does not."""
-    return f"sumSeries(isNonNull(keepLastValue({path},{BRIDGED})))"
+    """Return how many series of a path go on at each moment; one that is silent for longer than $bridged points does not."""
+    return f"sumSeries(isNonNull(keepLastValue({path},$bridged)))"
 
 
 def busiest(path: str, *nodes: int, count: int = MOST) -> str:

@@ -6,7 +6,7 @@ tests read the files with Grafana's own foundation SDK, and send every target to
 
 from typing import Any
 
-from lnetstat.dashboards.definition import EVENT_TAG, Dashboard, Panel, Target, Threshold, Variable
+from lnetstat.dashboards.definition import EVENT_TAG, Dashboard, Panel, Target, Threshold, Variable, bridged
 from lnetstat.dashboards.expressions import BRIDGED
 
 SCHEMA_VERSION = 41  # of Grafana 11.6
@@ -76,7 +76,8 @@ def _lettered(panel: Panel) -> list[tuple[str, Target]]:
 
 
 def _expression(target: Target) -> str:
-    return f"alias({target.expression},'{target.legend}')" if target.legend else target.expression
+    expression = bridged(target.expression)
+    return f"alias({expression},'{target.legend}')" if target.legend else expression
 
 
 def _defaults(panel: Panel) -> dict[str, Any]:

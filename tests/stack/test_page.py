@@ -41,7 +41,7 @@ def test_a_text_in_a_dashboard_cannot_end_its_element():
 
 def test_nothing_is_asked_of_another_place_and_no_script_stands_in_the_page():
     for source in page.SOURCES.iterdir():
-        if source.suffix in page.SUFFIXES:
+        if source.suffix in {".html", ".css", ".js", ".svg"}:
             text = source.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
             assert not re.search(r"https?:|//[a-z]+\.", text), source.name
             assert "innerHTML" not in text, source.name

@@ -220,8 +220,9 @@ def test_hostile_names_are_shown_as_they_are_and_run_nothing(view, rig):
     assert NASTY in seen.value("document.querySelector('#incidents ol').textContent")
     assert seen.value("document.querySelectorAll('main b, #incidents b, main script').length") == 0
     left, top, width, height = box(seen)
-    for share in (0.9, 0.95, 0.98):
-        seen.mouse("mouseMoved", left + width * share, top + height * 0.5)
+    share = seen.value(f"(([begin, end], time) => (time - begin) / (end - begin))({PLOT}.layout.xaxis.range, {PLOT}.data[0].x.at(-1))")
+    for back in (2, 1, 0):
+        seen.mouse("mouseMoved", left + width * share - back, top + height * 0.5)
     seen.wait(f"{PLOT}.querySelector('.hoverlayer').textContent.includes('<script>')")
 
 

@@ -41,7 +41,7 @@ def page(request: Any, name: str) -> Any:
     answer["Content-Security-Policy"] = REPORT_POLICY if name == REPORT else POLICY
     answer["X-Content-Type-Options"] = "nosniff"
     answer["Referrer-Policy"] = "same-origin"
-    # plotly's address names its version.
+    # The addresses in the page name the versions of its files.
     answer["Cache-Control"] = A_YEAR if request.GET.get("v") else "no-cache"
     # On loopback compressing 4.8 MB takes longer than sending them.
     answer["Content-Encoding"] = "identity"

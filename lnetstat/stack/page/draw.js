@@ -1,20 +1,21 @@
 // One panel's picture with plotly. Every text goes through `inert`: plotly reads <b>, <a href> and %{…} in texts.
 import { Failure } from "./graphite.js";
-import { printable, scale } from "./numbers.js";
+import { printable, rounded, scale } from "./numbers.js";
 
 export const MISSING = "plotly.js is not here: install lnetstat[analysis], then lnetstat stack down and up.";
 
 const DASHES = ["solid", "dash", "dot"];
 const COLOURS = 7;
-const GAP_STEPS = 3.5; // usual distances between values: after more the line breaks
+const GAP_STEPS = 2.5; // usual distances between values: after more the line breaks
+const USUAL = 0.9; // share of the distances that are no gaps
 const MOST_BANDS = 200; // more could not be told apart
 const ROOM = 0.06;
 const MARGIN = { l: 58, r: 12, t: 8, b: 40, twoAxes: 52 };
 
 let loading = null;
 
-/** Return plotly. It is asked for with the first picture, once its bare curves are painted: reading 4.8 MB would hold them up. */
-function plotly() {
+/** Return plotly. It is asked for once the bare curves of all that is in view are painted: reading 4.8 MB would hold them up. */
+export function plotly() {
   loading ??= painted().then(() => new Promise((resolve, reject) => {
     const script = document.createElement("script");
     script.src = document.querySelector("meta[name=plotly]").content;
@@ -47,7 +48,7 @@ export async function draw(place, panel, curves, range, incidents) {
   const left = shown.filter((curve) => !curve.right);
   const right = shown.filter((curve) => curve.right);
   const [divisor, unit] = axisScale(panel, left);
-  const traces = [...left.map((curve) => trace(panel, curve, divisor, colours)), ...right.map((curve) => trace(panel, curve, 1, colours))];
+  const traces = [...left.map((curve) => trace(panel, curve, divisor, unit, colours)), ...right.map((curve) => trace(panel, curve, 1, panel.unit, colours))];
   const y = extent(panel, left, divisor);
   const thresholds = panel.thresholds.map((each) => ({ ...each, value: each.value / divisor }));
   const visible = thresholds.filter((each) => !y || (each.value >= y[0] && each.value <= y[1]));
@@ -112,11 +113,12 @@ export function dashOf(number) {
   return DASHES[Math.floor(number / COLOURS) % DASHES.length];
 }
 
-function trace(panel, curve, divisor, colours) {
+function trace(panel, curve, divisor, unit, colours) {
   const [x, y] = broken(curve.points, curve.step);
   const values = divisor === 1 ? y : y.map((value) => (value === null ? null : value / divisor));
   const colour = colours.curves[curve.number % COLOURS];
-  const shared = { x, y: values, name: inert(curve.label, 60), yaxis: curve.right ? "y2" : "y", hovertemplate: "%{y:,.6~r}" };
+  const most = Math.max(Math.abs(curve.least), Math.abs(curve.most)) / divisor;
+  const shared = { x, y: values, name: inert(curve.label, 60), yaxis: curve.right ? "y2" : "y", hovertemplate: `%{y:${rounded(most)}}${unit && ` ${inert(unit)}`}` };
   if (panel.kind === "bars") return { ...shared, type: "bar", marker: { color: colour, line: { width: 0 } } };
   const alone = y.map((value, at) => value !== null && (y[at - 1] ?? null) === null && (y[at + 1] ?? null) === null);
   return {
@@ -131,7 +133,7 @@ function trace(panel, curve, divisor, colours) {
 /** Return [x, y] with a null where values are missing for much longer than their usual distance: sparse series are lines, gaps are gaps. */
 function broken(points, step) {
   const distances = points.slice(1).map(([time], at) => time - points[at][0]).sort((one, other) => one - other);
-  const usual = Math.max(distances[Math.floor(distances.length / 2)] ?? step, step);
+  const usual = Math.max(distances[Math.floor(USUAL * distances.length)] ?? step, step);
   const x = [];
   const y = [];
   points.forEach(([time, value], at) => {

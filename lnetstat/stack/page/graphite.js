@@ -3,13 +3,19 @@ import { printable } from "./numbers.js";
 
 export class Failure extends Error {}
 
-/** Return [{target, name, host, points: [[ms, value], …], step}] of a panel; null values are left out of `points`. */
-export async function series(panel, range, choice, width, signal) {
+const BRIDGED = 60; // where it is not known how often a node is sampled
+const ALLOWED = 2.5; // usual distances between values: after more a gap is a gap
+const LOOKED_AT = 5; // nodes
+const BUCKETS = 100;
+
+/** Return [{target, name, path, points: [[ms, value], …], step}] of a panel; null values are left out of `points`. `paced`: see pace(). */
+export async function series(panel, range, choice, width, paced, signal) {
+  const bridged = panel.targets.some((target) => target.expression.includes("$bridged")) ? await paced() : BRIDGED;
   const query = new URLSearchParams({
     format: "json", from: range.from / 1000, until: range.until / 1000, maxDataPoints: Math.max(100, Math.round(width)),
   });
   // The answer does not say which series is of which target: each name gets its target's number in front.
-  panel.targets.forEach((target, number) => query.append("target", `aliasSub(${filled(target.expression, choice)},"^","${number}|")`));
+  panel.targets.forEach((target, number) => query.append("target", `aliasSub(${filled(target.expression, choice, bridged)},"^","${number}|")`));
   const answer = await ask(`/render?${query}`, signal);
   if (!Array.isArray(answer)) throw new Failure("graphite-web's answer is not a list of series.");
   return answer.map(({ target, tags, datapoints }) => {
@@ -22,6 +28,27 @@ export async function series(panel, range, choice, width, signal) {
       step: datapoints.length > 1 ? (datapoints[1][1] - datapoints[0][1]) * 1000 : 1000,
     };
   });
+}
+
+/** Return over how many missing points a rate may go on: from how far apart the values of the series `path` are, the slowest node's. */
+export async function pace(path, range, choice) {
+  const sent = `isNonNull(limit(removeEmptySeries(${filled(path, choice)}),${LOOKED_AT}))`;
+  const query = new URLSearchParams({ format: "json", from: range.from / 1000, until: range.until / 1000, maxDataPoints: BUCKETS });
+  // How many values a bucket has, and which share of its points that is: the answer does not say how many points it has.
+  for (const how of ["sum", "average"]) query.append("target", `consolidateBy(${sent},"${how}")`);
+  const found = await ask(`/render?${query}`);
+  const half = found.length / 2;
+  const distances = found.slice(0, half).map(({ datapoints }, number) => {
+    const filled = datapoints.flatMap(([count], at) => (count > 0 ? [at] : []));
+    const points = Math.max(...filled.map((at) => datapoints[at][0] / found[half + number].datapoints[at][0]));
+    const apart = median(filled.slice(1).map((at, before) => at - filled[before])) ?? 1;
+    return (apart * points) / median(filled.map((at) => datapoints[at][0]));
+  }).filter(Number.isFinite);
+  return distances.length ? Math.max(1, Math.floor(ALLOWED * Math.max(...distances)) - 1) : BRIDGED;
+}
+
+function median(values) {
+  return [...values].sort((one, other) => one - other)[Math.floor(values.length / 2)];
 }
 
 /** Return the names that a variable can have. */
@@ -37,8 +64,8 @@ export function events(tag, range, signal) {
   return ask(`/events/get_data?${query}`, signal);
 }
 
-function filled(expression, choice) {
-  return expression.replaceAll("$host", () => pathNode(choice.host)).replaceAll("$net", () => pathNode(choice.net));
+function filled(expression, choice, bridged = BRIDGED) {
+  return expression.replaceAll("$bridged", bridged).replaceAll("$host", () => pathNode(choice.host)).replaceAll("$net", () => pathNode(choice.net));
 }
 
 /** Return a name as it can stand in an expression: what has a meaning there becomes ?, which fits any one character. */

@@ -23,6 +23,12 @@ export function number(value) {
   return (Math.abs(value) >= 1000 ? large : plain).format(value).replace("-", "−");
 }
 
+/** Return a format of d3 for values of a curve whose largest is `most`: four digits of that one, and no more of the small ones. */
+export function rounded(most) {
+  const decimals = most > 0 ? Math.min(6, Math.max(0, 3 - Math.floor(Math.log10(most)))) : 0;
+  return `,.${decimals}~f`;
+}
+
 /** Return epoch milliseconds as UTC, to the second. */
 export function stamp(time) {
   return `${new Date(time).toISOString().slice(0, 19).replace("T", " ")} UTC`;

@@ -1,12 +1,12 @@
 // The page: what is chosen, when it is asked for, and who is told.
-import { Failure, events, names } from "./graphite.js";
+import { Failure, events, names, pace } from "./graphite.js";
 import { LOOK_BACK_MS, paired } from "./incidents.js";
 import { clock, span, stamp } from "./numbers.js";
 import { Panel, make } from "./panel.js";
 import { RANGES, address, instant, rangeOf, read } from "./state.js";
-import { MISSING } from "./draw.js";
+import { MISSING, plotly } from "./draw.js";
 
-const { dashboards, tag: TAG } = JSON.parse(document.getElementById("definition").textContent);
+const { dashboards, pace: PACE, tag: TAG } = JSON.parse(document.getElementById("definition").textContent);
 const STALE_MS = 60_000;
 const AT_ONCE = 3;
 const MOST_LISTED = 100; // incidents
@@ -17,6 +17,7 @@ const at = (id) => document.getElementById(id);
 let state;
 let panels = [];
 let marked = [];
+let pacing = null; // what rates go on over; asked for with the first panel that draws one
 let range;
 let timer;
 let turn = 0;
@@ -36,6 +37,7 @@ function open() {
   const [asked, problems] = read(location.search, dashboards);
   const other = asked.dashboard !== state?.dashboard;
   state = asked;
+  pacing = null;
   problem(problems.join(" "));
   if (!state.dashboard) return problem("No dashboards here: lnetstat stack down, then up.");
   if (other) build();
@@ -65,16 +67,19 @@ function build() {
   });
 }
 
-/** Ask again for all that is shown: what is in view first, the rest when it comes near. */
+/** Ask again for all that is shown: the first picture first, then what is in view, the rest when it comes near. */
 async function refresh() {
   clearTimeout(timer);
   const mine = ++turn;
   range = rangeOf(state);
   panels.forEach((panel) => { panel.due = true; });
   const inView = panels.filter((panel) => inWindow(panel.element));
-  await each(inView, load, mine);
+  await each(inView.slice(0, 1), load, mine);
+  await each(inView.slice(1), load, mine);
   await Promise.all([mark(mine), choices(mine)]);
-  await each(panels.filter((panel) => panel.near && panel.due), load, mine);
+  if (mine !== turn) return;
+  await Promise.all([plotly().catch(() => null), each(panels.filter((panel) => panel.near && panel.due), load, mine)]);
+  for (const panel of panels) if (mine === turn && panel.range && panel.shown !== marked) await panel.show(marked);
   if (mine !== turn) return;
   tellAge();
   settled = mine;
@@ -103,51 +108,64 @@ function again() {
 }
 
 async function load(panel) {
-  await panel.load(range, state, marked);
+  const paced = () => (pacing ??= pace(PACE, range, state).catch(() => undefined)); // then it is not known
+  await panel.load(range, state, paced, marked);
   tellAge();
 }
 
 async function mark(mine) {
   let failure = "";
+  let found = [];
   try {
-    marked = paired(await events(TAG, { from: range.from - LOOK_BACK_MS, until: range.until }), range);
+    found = paired(await events(TAG, { from: range.from - LOOK_BACK_MS, until: range.until }), { ...range, newest: newest()?.time });
   } catch (error) {
-    marked = [];
     failure = `Incidents cannot be shown: ${error.message}`;
     if (!(error instanceof Failure)) console.error(error);
   }
   if (mine !== turn) return;
-  listIncidents(failure);
-  if (marked.length) await Promise.all(panels.filter((panel) => panel.range && panel.curves.length).map((panel) => panel.show(marked)));
+  const shaded = found.filter((each) => !elsewhere(each));
+  if (JSON.stringify(shaded) !== JSON.stringify(marked)) marked = shaded;
+  listIncidents(found, failure);
 }
 
-function listIncidents(failure) {
+/** Return whether an incident is known to be of another host than the chosen one. */
+function elsewhere(incident) {
+  return state.host !== "*" && incident.host !== "" && incident.host !== state.host;
+}
+
+function listIncidents(found, failure) {
   const box = at("incidents");
-  box.hidden = !marked.length && !failure;
-  box.querySelector("summary").textContent = failure || `Incidents in this range: ${marked.length}`;
-  box.querySelector("ol").replaceChildren(...marked.slice(-MOST_LISTED).reverse().map((each) => {
+  box.hidden = !found.length && !failure;
+  const others = found.filter(elsewhere).length;
+  box.querySelector("summary").textContent = failure || `Incidents in this range: ${found.length}${others ? ` (${others} of other hosts, not shaded)` : ""}`;
+  box.querySelector("ol").replaceChildren(...found.slice(-MOST_LISTED).reverse().map((each) => {
     const button = make("button", { type: "button", className: "when", title: "Look at this time" });
     const lasted = each.until > each.from ? ` · ${span(each.until - each.from)}${each.open ? " so far" : ""}` : "";
     button.textContent = `${stamp(each.from)}${lasted}`;
     const margin = Math.max(60_000, (each.until - each.from) / 2);
     button.addEventListener("click", () => zoom(each.from - margin, each.until + margin));
     const severity = make("span", { className: `severity ${each.severity}`, textContent: each.severity });
-    const item = make("li", {});
+    const item = make("li", { className: elsewhere(each) ? "elsewhere" : "" });
     item.append(button, " ", severity, " ", make("span", { textContent: each.words }));
     return item;
   }));
 }
 
+/** Return {time, step} of the newest value shown, or nothing. */
+function newest() {
+  return panels.map((panel) => panel.newest).filter(Boolean).sort((one, other) => other.time - one.time)[0];
+}
+
 function tellAge() {
-  const newest = panels.map((panel) => panel.newest).filter(Boolean).sort((one, other) => other.time - one.time)[0];
+  const last = newest();
   const status = at("status");
   const shown = `${stamp(range.from)} – ${range.live ? clock(range.until) : stamp(range.until)}`;
-  const age = newest && range.until - newest.time;
-  status.classList.toggle("stale", Boolean(newest && range.live && age > Math.max(STALE_MS, 2 * newest.step)));
-  if (!newest) status.textContent = `${shown}. No values.`;
+  const age = last && range.until - last.time;
+  status.classList.toggle("stale", Boolean(last && range.live && age > Math.max(STALE_MS, 2 * last.step)));
+  if (!last) status.textContent = `${shown}. No values.`;
   else if (status.classList.contains("stale")) {
-    status.textContent = `${shown}. The newest value is ${span(age)} old (${stamp(newest.time)}): do the agents run, does Carbon answer? lnetstat stack status`;
-  } else status.textContent = range.live ? `${shown}. Newest value: ${clock(newest.time)}.` : shown;
+    status.textContent = `${shown}. The newest value is ${span(age)} old (${stamp(last.time)}): do the agents run, does Carbon answer? lnetstat stack status`;
+  } else status.textContent = range.live ? `${shown}. Newest value: ${clock(last.time)}.` : shown;
 }
 
 /** Offer the hosts and nets that there are. A name in the address that is not there stays chosen, and is said to be absent. */

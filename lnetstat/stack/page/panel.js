@@ -49,18 +49,19 @@ export class Panel {
     this.onZoom = onZoom;
   }
 
-  /** Ask for the values and draw them. What was drawn before stays until then, also when this fails. */
-  async load(range, choice, incidents) {
+  /** Ask for the values and draw them: bare curves where plotly is not there yet. What was drawn before stays until then, also when this fails. */
+  async load(range, choice, paced, incidents) {
     this.due = false;
     this.asked?.abort();
     const asked = (this.asked = new AbortController());
     this.element.setAttribute("aria-busy", "true");
     try {
-      const found = await series(this.definition, range, choice, this.place.clientWidth, asked.signal);
+      const found = await series(this.definition, range, choice, this.place.clientWidth, paced, asked.signal);
       if (asked.signal.aborted) return;
       this.take(found);
       this.range = range;
-      await this.show(incidents);
+      if (window.Plotly) await this.show(incidents);
+      else this.sketch();
     } catch (error) {
       if (error.name === "AbortError" || asked.signal.aborted) return;
       if (!(error instanceof Failure)) console.error(error);
@@ -95,14 +96,26 @@ export class Panel {
     else this.say(left ? `The ${low ? "lowest" : "highest"} ${MOST_CURVES} of ${curves.length} series; choose a host to see fewer.` : "", "");
   }
 
-  async show(incidents) {
-    this.element.classList.toggle("empty", !this.curves.length);
-    this.element.dataset.curves = this.curves.length;
+  sketch() {
     this.list();
-    if (!this.range) return;
     if (sketch(this.place, this.definition, this.curves, this.range)) this.element.dataset.seen = "sketch";
-    if (this.curves.length) await draw(this.place, this.definition, this.curves, this.range, incidents);
-    if (this.curves.length && !this.listens) {
+  }
+
+  /** Draw what was loaded, with plotly; say why where that cannot be. */
+  async show(incidents) {
+    this.shown = incidents;
+    this.list();
+    try {
+      if (this.range && this.curves.length) await this.draw(incidents);
+    } catch (error) {
+      if (!(error instanceof Failure)) console.error(error);
+      this.say(error.message, "error");
+    }
+  }
+
+  async draw(incidents) {
+    await draw(this.place, this.definition, this.curves, this.range, incidents);
+    if (!this.listens) {
       this.listens = true;
       this.place.on("plotly_relayout", (change) => {
         const [from, until] = [change["xaxis.range[0]"], change["xaxis.range[1]"]].map((each) => Date.parse(utc(each)));
@@ -111,7 +124,7 @@ export class Panel {
     }
     const summary = this.curves.map((each) => `${each.label}: last ${number(each.last)}, ${number(each.least)} to ${number(each.most)}`);
     this.place.setAttribute("aria-label", `${this.definition.title}. ${summary.slice(0, 8).join("; ")}`);
-    if (this.curves.length) Object.assign(this.element.dataset, { drawn: this.range.until, seen: "plot" });
+    Object.assign(this.element.dataset, { drawn: this.range.until, seen: "plot" });
   }
 
   say(text, kind) {
@@ -123,6 +136,8 @@ export class Panel {
 
   /** Write the legend: a button a curve, with its last value and its range. */
   list() {
+    this.element.classList.toggle("empty", !this.curves.length);
+    this.element.dataset.curves = this.curves.length;
     const [divisor, unit] = axisScale(this.definition, this.curves.filter((each) => !each.right));
     this.unit.textContent = unit && `in ${unit}`;
     const head = make("li", { className: "head" });
