@@ -77,9 +77,10 @@ class Numbers:
             self._missing.extend(np.zeros(len(column.values), np.bool_) if column.missing is None else column.missing)
         self._rows += len(column.values)
 
-    def finish(self) -> Any:
-        values = self._values.finish()
-        return values if self._missing is None else pd.arrays.IntegerArray(values, self._missing.finish())
+    def finish(self, places: Array | None = None) -> Any:
+        """Return all values; `places`: which of them, in this order."""
+        values = _chosen(self._values.finish(), places)
+        return values if self._missing is None else pd.arrays.IntegerArray(values, _chosen(self._missing.finish(), places))
 
 
 class Fractions:
@@ -94,8 +95,8 @@ class Fractions:
     def extend(self, column: Values) -> None:
         self._values.extend(column.values)
 
-    def finish(self) -> Any:
-        return self._values.finish()
+    def finish(self, places: Array | None = None) -> Any:
+        return _chosen(self._values.finish(), places)
 
 
 class _Codes(dict[str | None, int]):
@@ -104,6 +105,10 @@ class _Codes(dict[str | None, int]):
     def __missing__(self, word: str | None) -> int:
         code = self[word] = -1 if word is None else len(self) - (None in self)
         return code
+
+    def words(self) -> list[str]:
+        """Return the words by their numbers."""
+        return [word for word in self if word is not None]
 
 
 class Labels:
@@ -122,13 +127,21 @@ class Labels:
     def extend(self, column: Values) -> None:
         self._values.extend(column.values)
 
-    def finish(self) -> Any:
-        return self.categorical(self._values.finish())
+    def finish(self, places: Array | None = None) -> Any:
+        """Return all words; categories stand in the order in which they first come."""
+        codes = _chosen(self._values.finish(), places)
+        seen = pd.unique(codes)
+        seen = seen[seen >= 0]
+        words = self._codes.words()
+        if not np.array_equal(seen, np.arange(len(words))):
+            number = np.full(len(words) + 1, -1, np.int32)  # the last is that of None
+            number[seen] = np.arange(len(seen))
+            codes, words = number[codes], [words[at] for at in seen.tolist()]
+        return pd.Categorical.from_codes(codes, categories=pd.Index(words, dtype=str))
 
     def categorical(self, codes: Array) -> "pd.Categorical[str]":
         """Return the words that the codes stand for."""
-        words = [word for word in self._codes if word is not None]
-        return pd.Categorical.from_codes(codes, categories=pd.Index(words, dtype=str))
+        return pd.Categorical.from_codes(codes, categories=pd.Index(self._codes.words(), dtype=str))
 
 
 class Objects:
@@ -145,8 +158,12 @@ class Objects:
     def extend(self, column: Values) -> None:
         self._values.extend(column.values)
 
-    def finish(self) -> Any:
-        return self._values.finish()
+    def finish(self, places: Array | None = None) -> Any:
+        return _chosen(self._values.finish(), places)
+
+
+def _chosen(values: Array, places: Array | None) -> Array:
+    return values if places is None else values[places]
 
 
 Column = Numbers | Fractions | Labels | Objects

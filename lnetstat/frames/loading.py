@@ -1,6 +1,7 @@
-"""From a source to DataFrames. Recordings take a short way: of a large table only the lines that changed are parsed again."""
+"""From a source to DataFrames. Recordings take a short way: of regular texts only the lines that changed are parsed, many at once."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,15 +9,16 @@ import pandas as pd
 
 from lnetstat.errors import SourceError
 from lnetstat.frames.columns import INT64_MAX, INT64_MIN, Labels, Values, columns_of
+from lnetstat.frames.streams import Block, Stream, UnfitError, Waiting
 from lnetstat.model import Sample, Snapshot, Source, State, Table
 from lnetstat.recording import Change
 from lnetstat.sources.collectl import Recorded
 from lnetstat.tables import builtin_tables, samples, table_named
 
-# Tables of one header line and then one row per line, which means the same whatever stands in the other lines.
-ROW_PER_LINE = frozenset({"peers", "nis"})
 READABLE = (State.OK, State.PARTIAL)
+_WORDS = {state: state.value for state in State}
 WORST = "worst"
+MOST_MISFITS = 8  # texts in a row that are not regular: then the file is no longer tried
 
 
 class Frames(NamedTuple):
@@ -54,7 +56,7 @@ def load(
     for snapshot in source.snapshots():
         in_time = (begin_ns is None or snapshot.time_ns >= begin_ns) and (end_ns is None or snapshot.time_ns < end_ns)
         if in_time and (hosts is None or snapshot.host in hosts) and builder.wants(snapshot.name):
-            builder.add(snapshot, builder.parse(snapshot))
+            builder.add(snapshot, builder.parse(snapshot), builder.next_order())
     return builder.finish()
 
 
@@ -77,69 +79,95 @@ class _Part(NamedTuple):
 
 
 def _load_recording(builder: "_Builder", changes: Iterable[Change]) -> None:
-    last: dict[tuple[str, str], list[_Part]] = {}
+    texts: dict[tuple[str, str], _Text] = {}
     for change in changes:
-        snapshot = change.snapshot
-        if not builder.wants(snapshot.name):
-            continue
-        key = snapshot.host, snapshot.name
-        parts = last.get(key)
-        if parts is None or snapshot.state not in READABLE or not _bring_up_to_date(builder, parts, change):
-            parts = builder.parse(snapshot._replace(text=change.text()))
-        builder.add(snapshot, parts)
-        if snapshot.state in READABLE:
-            last[key] = parts
-        else:
-            last.pop(key, None)
+        name = change.snapshot.name
+        if builder.wants(name):
+            key = change.snapshot.host, name
+            if key not in texts:
+                texts[key] = _Text(builder)
+            texts[key].take(change, builder.next_order())
+    for text in texts.values():
+        text.settle()
 
 
-def _bring_up_to_date(builder: "_Builder", parts: list[_Part], change: Change) -> bool:
-    """Change the parts of the previous snapshot into those of this one; False where only parsing the whole text is safe."""
-    if change.changed is None:
-        return False
-    if not change.changed:
-        return True
-    if not _is_row_per_line(parts, len(change.lines)) or change.changed[0] == 0:
-        return False
-    part = parts[0]
-    text = b"".join([change.lines[0], *(change.lines[at] for at in change.changed)]).decode("utf-8", "surrogateescape")
-    changed_parts = builder.parse(change.snapshot._replace(text=text))
-    if not _is_row_per_line(changed_parts, len(change.changed) + 1) or changed_parts[0].sample.table != part.sample.table:
-        return False
-    positions = np.array(change.changed) - 1
-    table = builder.table(part.sample.table)
-    for at, name in enumerate(table.names):
-        if name in table.keys and not np.array_equal(part.columns[at].values[positions], changed_parts[0].columns[at].values):
+class _Text:
+    """One file of one host, sample by sample: what is regular waits to be parsed together, anything else is parsed at once."""
+
+    def __init__(self, builder: "_Builder") -> None:
+        self._builder = builder
+        self._parts: list[_Part] | None = None  # of the last sample that was parsed, None where it could not be read
+        self._lines: list[bytes] = []
+        self._stream: Stream | None = None
+        self._misfits = 0
+
+    def take(self, change: Change, order: int) -> None:
+        """Take the next sample."""
+        if change.changed is not None and self._parts is not None and change.snapshot.state in READABLE:
+            if self._stream is None:
+                self._stream = self._begun()
+            if self._stream is not None:
+                self._stream.put(order, change)
+                if self._stream.is_full:
+                    self.settle()
+                return
+            if not change.changed:
+                self._builder.add(change.snapshot, self._parts, order)
+                return
+        self.settle()
+        self._stream = None
+        self._parse(change.snapshot, change.text(), order)
+        self._lines = list(change.lines)
+
+    def settle(self) -> None:
+        """Have nothing wait any longer."""
+        stream = self._stream
+        while stream is not None and stream.waiting:
+            count = len(stream.waiting)
+            while count and not self._add_block(stream, count):
+                count //= 2
+            if not count:
+                stream = self._parse_next(stream)
+        self._stream = None if stream is None or stream.is_lost else stream
+
+    def _add_block(self, stream: Stream, count: int) -> bool:
+        waiting = stream.waiting[:count]
+        try:
+            block = stream.block(count)
+        except UnfitError:
             return False
-    for at, name in enumerate(table.names):
-        if name != "row":  # counts the NID's rows before this one, which only the whole text tells; the NIDs are still the same
-            part.columns[at] = _replaced(part.columns[at], positions, changed_parts[0].columns[at])
-    return True
+        assert self._parts is not None
+        self._builder.add_block(waiting, self._parts[0].sample, block)
+        return True
 
+    def _parse_next(self, stream: Stream) -> Stream:
+        """Parse the whole text of the next sample that waits, and return the stream in which the others do."""
+        first, text = stream.text_of_next()
+        self._parse(first.snapshot, text, first.order)
+        self._lines = stream.lines
+        fresh = self._begun()
+        if fresh is None:
+            stream.is_lost = True
+            return stream
+        fresh.take_over(stream)
+        return fresh
 
-def _is_row_per_line(parts: list[_Part], line_count: int) -> bool:
-    """True where a text of so many lines was a header and a row in each other line, and nothing else."""
-    if len(parts) != 1:
-        return False
-    sample = parts[0].sample
-    return (
-        sample.table in ROW_PER_LINE
-        and sample.state in READABLE
-        and parts[0].row_count == line_count - 1
-        and not sample.problems
-        and not sample.facts
-    )
+    def _parse(self, snapshot: Snapshot, text: str, order: int) -> None:
+        parts = self._builder.parse(snapshot._replace(text=text))
+        self._builder.add(snapshot, parts, order)
+        self._parts = parts if snapshot.state in READABLE else None
 
-
-def _replaced(column: Values, positions: Any, fresh: Values) -> Values:
-    """Put fresh values into the column, in place; return it."""
-    missing = column.missing
-    if missing is None and fresh.missing is not None:
-        missing = np.zeros(len(column.values), np.bool_)
-    column.values[positions] = fresh.values
-    if missing is not None:
-        missing[positions] = False if fresh.missing is None else fresh.missing
-    return Values(column.values, missing)
+    def _begun(self) -> Stream | None:
+        """Return where the next samples may wait, if the last one that was parsed was regular."""
+        parts, found = self._parts, None
+        if self._misfits >= MOST_MISFITS:
+            return None
+        if parts is not None and len(parts) == 1 and parts[0].columns and not parts[0].sample.problems:
+            sample = parts[0].sample
+            columns = self._builder.table(sample.table).columns
+            found = Stream.begun(sample.table, self._lines, columns, parts[0].columns, sample.facts)
+        self._misfits = 0 if found is not None else self._misfits + 1
+        return found
 
 
 class _Builder:
@@ -150,8 +178,14 @@ class _Builder:
         self._wants: dict[str, bool] = {}
         self._hosts, self._instances, self._names = Labels(), Labels(), Labels()
         self._tables: dict[str, _TableRows] = {}
-        self._facts: list[tuple[int, str, int, int, str, int | str]] = []
-        self._states: list[tuple[int, int, int, int, str, int, int]] = []
+        self._facts: list[tuple[int, int, str, int, int, str, int | str]] = []  # order, then the columns
+        self._states: list[tuple[int, int, int, int, int, str, int, int]] = []
+        self._order = 0
+
+    def next_order(self) -> int:
+        """Return the place of the next snapshot among all: samples may be added in any order, and stand in this one."""
+        self._order += 1
+        return self._order
 
     def wants(self, name: str) -> bool:
         """False where the snapshot's name alone says that it holds no table that is wanted."""
@@ -173,36 +207,51 @@ class _Builder:
             if self._wanted is None or sample.table in self._wanted or not sample.table
         ]
 
-    def add(self, snapshot: Snapshot, parts: list[_Part]) -> None:
+    def add(self, snapshot: Snapshot, parts: list[_Part], order: int) -> None:
         """Append one snapshot whose samples are `parts`; their times and flags are the snapshot's.
 
         Raises SourceError for a stamp that does not fit 64 bits: our own sources give none, others may.
         """
-        if not all(INT64_MIN <= number <= INT64_MAX for number in (snapshot.time_ns, snapshot.read_ns, snapshot.errno)):
-            raise SourceError(
-                f"{snapshot.host}: {snapshot.name}: time {snapshot.time_ns} ns, read {snapshot.read_ns} ns, errno {snapshot.errno}: "
-                "expected numbers of 64 bits: the source has to leave it out"
-            )
         host = self._hosts.code(snapshot.host)
+        failed = snapshot.state in READABLE and any(part.sample.state is State.FAILED for part in parts)
+        self._add_state(snapshot, host, order, sum(len(part.sample.problems) for part in parts), failed=failed)
         for part in parts:
             instance = self._instances.code(part.sample.instance)
             if part.columns:
-                origin = _Origin(host, instance, snapshot.time_ns, "low_water_reset" in snapshot.flags, part.row_count)
-                self.table(part.sample.table).append(origin, part.columns)
+                origin = _Origin(order, host, instance, snapshot.time_ns, "low_water_reset" in snapshot.flags, part.row_count)
+                self.table(part.sample.table).append([origin], part.columns)
             for fact, value in part.sample.facts.items():
-                self._facts.append((host, part.sample.table, instance, snapshot.time_ns, fact, value))
-        failed = snapshot.state in READABLE and any(part.sample.state is State.FAILED for part in parts)
-        state = State.FAILED.value if failed else WORST if "worst" in snapshot.flags else snapshot.state.value
-        problems = sum(len(part.sample.problems) for part in parts)
-        name = self._names.code(snapshot.name)
-        self._states.append((host, name, snapshot.time_ns, snapshot.read_ns, state, snapshot.errno, problems))
+                self._facts.append((order, host, part.sample.table, instance, snapshot.time_ns, fact, value))
+
+    def add_block(self, waiting: Sequence[Waiting], like: Sample, block: Block) -> None:
+        """Append samples that were taken apart together; their table and instance are those of `like`. Raises what `add` raises."""
+        host, instance = self._hosts.code(like.host), self._instances.code(like.instance)
+        columns = list(block.columns.values())
+        row_count = len(columns[0].values) // len(waiting)
+        origins = []
+        for (order, snapshot, _, _), facts in zip(waiting, block.facts, strict=True):
+            self._add_state(snapshot, host, order, 0, failed=False)
+            origins.append(_Origin(order, host, instance, snapshot.time_ns, "low_water_reset" in snapshot.flags, row_count))
+            for fact, value in facts.items():
+                self._facts.append((order, host, like.table, instance, snapshot.time_ns, fact, value))
+        self.table(like.table).append(origins, columns)
+
+    def _add_state(self, snapshot: Snapshot, host: int, order: int, problems: int, *, failed: bool) -> None:
+        _, _, time_ns, _, read_ns, state, errno, flags, _ = snapshot
+        if not (INT64_MIN <= time_ns <= INT64_MAX and INT64_MIN <= read_ns <= INT64_MAX and INT64_MIN <= errno <= INT64_MAX):
+            raise SourceError(
+                f"{snapshot.host}: {snapshot.name}: time {time_ns} ns, read {read_ns} ns, errno {errno}: "
+                "expected numbers of 64 bits: the source has to leave it out"
+            )
+        told = State.FAILED.value if failed else WORST if "worst" in flags else _WORDS[state]
+        self._states.append((order, host, self._names.code(snapshot.name), time_ns, read_ns, told, errno, problems))
 
     def finish(self) -> Frames:
         tables = {name: rows.finish(self._hosts, self._instances) for name, rows in self._tables.items() if rows.count}
         return Frames(tables, self._facts_frame(), self._states_frame())
 
     def _facts_frame(self) -> pd.DataFrame:
-        host, table, instance, time_ns, fact, value = _transposed(self._facts, 6)
+        _, host, table, instance, time_ns, fact, value = _transposed(self._facts, 7)
         values = np.empty(len(value), object)
         values[:] = value
         columns = {
@@ -216,7 +265,7 @@ class _Builder:
         return pd.DataFrame(columns)
 
     def _states_frame(self) -> pd.DataFrame:
-        host, name, time_ns, read_ns, state, errno, problems = _transposed(self._states, 7)
+        _, host, name, time_ns, read_ns, state, errno, problems = _transposed(self._states, 8)
         columns = {
             "host": self._hosts.categorical(np.array(host, np.int32)),
             "name": self._names.categorical(np.array(name, np.int32)),
@@ -230,12 +279,15 @@ class _Builder:
 
 
 def _transposed(lines: list[Any], width: int) -> Iterator[tuple[Any, ...]]:
+    """Return the columns of lines that begin with their order, in that order."""
+    lines.sort(key=itemgetter(0))
     return iter(zip(*lines, strict=True)) if lines else iter([()] * width)
 
 
 class _Origin(NamedTuple):
     """Where the rows of one sample come from, and how many they are; host and instance are label codes."""
 
+    order: int
     host: int
     instance: int
     time_ns: int
@@ -247,35 +299,40 @@ class _TableRows:
     """The rows of one table, of all hosts."""
 
     def __init__(self, table: Table) -> None:
-        self._columns = columns_of(table)
+        self.columns = columns_of(table)
         self._units = {column.name: column.unit for column in table.columns if column.unit}
         self._origins: list[_Origin] = []
-        self.names = tuple(self._columns)
-        self.keys = frozenset(table.key) - {"row"}
         self.count = 0
 
     def convert(self, rows: tuple[Any, ...]) -> list[Values]:
         """Return the rows as columns."""
         fields = rows[0]._fields
         by_name = dict(zip(fields, zip(*rows, strict=True), strict=True))
-        return [column.convert(by_name[name]) for name, column in self._columns.items()]
+        return [column.convert(by_name[name]) for name, column in self.columns.items()]
 
-    def append(self, origin: _Origin, columns: list[Values]) -> None:
-        for column, values in zip(self._columns.values(), columns, strict=True):
+    def append(self, origins: list[_Origin], columns: list[Values]) -> None:
+        """Append the rows of these samples."""
+        for column, values in zip(self.columns.values(), columns, strict=True):
             column.extend(values)
-        self._origins.append(origin)
-        self.count += origin.row_count
+        self._origins += origins
+        self.count += sum(origin.row_count for origin in origins)
 
     def finish(self, hosts: Labels, instances: Labels) -> pd.DataFrame:
         """Return the DataFrame; the columns are emptied one by one, so that none is there twice for long."""
-        host, instance, time_ns, reset, counts = (np.array(values) for values in zip(*self._origins, strict=True))
+        order, host, instance, time_ns, reset, counts = (np.array(values) for values in zip(*self._origins, strict=True))
+        places = None
+        if (np.diff(order) < 0).any():
+            samples = np.argsort(order)
+            begins = np.cumsum(counts) - counts
+            host, instance, time_ns, reset, counts, begins = (each[samples] for each in (host, instance, time_ns, reset, counts, begins))
+            places = np.repeat(begins - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())
         made: dict[str, Any] = {
             "host": hosts.categorical(np.repeat(host.astype(np.int32), counts)),
             "instance": instances.categorical(np.repeat(instance.astype(np.int32), counts)),
             "time_ns": np.repeat(time_ns.astype(np.int64), counts),
             "low_water_reset": np.repeat(reset, counts),
         }
-        made.update({name: column.finish() for name, column in self._columns.items()})
+        made.update({name: column.finish(places) for name, column in self.columns.items()})
         frame = pd.DataFrame(made, copy=False)
         frame.attrs["units"] = {"time_ns": "ns", **self._units}
         return frame

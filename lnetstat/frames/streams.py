@@ -1,0 +1,274 @@
+"""Many samples of one regular text taken apart at once: of each only the lines that changed, and what they hold is laid into columns.
+
+Every doubt (a line of another shape, a number that is none) is left to the table's own parser, sample by sample, which is the reference
+for what is found here.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from lnetstat.frames.columns import Array, Column, Labels, Numbers, Values
+from lnetstat.frames.shapes import MOST_DIGITS, NO_ROW, STATES, Shape, ShapedLine, shaped
+from lnetstat.model import Snapshot
+from lnetstat.recording import Change
+from lnetstat.tables._rows import LONGEST_LINE
+from lnetstat.tables._times import nanoseconds
+
+MOST_LINES = 200_000  # changed lines that wait, some 100 bytes each
+MOST_ROWS = 1_000_000  # of all samples that wait
+# What a table's parser takes for white space or leaves out of numbers, and this one does not look at.
+_MARKS = (b"|", b"\r", b"\x0b", b"\x0c", b"\x1c", b"\x1d", b"\x1e", b"\x1f")
+_DIGITS, _NUMBERS = b"0123456789 ", b"0123456789- "
+
+Places = npt.NDArray[np.int64]
+
+
+class UnfitError(Exception):
+    """The lines do not say what their shapes do."""
+
+
+class Waiting(NamedTuple):
+    """One sample of which only the changed lines are known, and its place among all samples."""
+
+    order: int
+    snapshot: Snapshot
+    positions: list[int]
+    lines: list[bytes]
+
+
+class Block(NamedTuple):
+    """Samples of one text, laid out. `columns`: by name the values of all rows of all samples, sample by sample; `facts` of each sample."""
+
+    columns: dict[str, Values]
+    facts: list[dict[str, int]]
+
+
+class Stream:
+    """The samples of one regular text that wait to be taken apart."""
+
+    def __init__(self, lines: list[bytes], shapes: list[ShapedLine | None], columns: dict[str, Column], base: dict[str, Values]) -> None:
+        self.lines = lines  # of the sample before those that wait
+        self.waiting: list[Waiting] = []
+        self.is_lost = False  # the sample before was of another kind
+        self._columns, self._base = columns, base
+        self._words = [() if each is None else each.words for each in shapes]
+        self._row_count = len(next(iter(base.values())).values)
+        self._line_count = 0
+        self._rows = np.array([NO_ROW if each is None else each.row for each in shapes], np.int64)
+        self._kinds = list(dict.fromkeys(each.shape for each in shapes if each is not None))
+        number = {shape: at for at, shape in enumerate(self._kinds)}
+        self._kind = np.array([NO_ROW if each is None else number[each.shape] for each in shapes], np.int64)
+        self._facts: dict[str, int] = {}
+
+    @classmethod
+    def begun(
+        cls, table: str, lines: list[bytes], columns: dict[str, Column], base: list[Values], facts: Mapping[str, object]
+    ) -> "Stream | None":
+        """Return the stream of a text that was parsed to `base` and `facts`; None where taking it apart here does not give the same."""
+        shapes = shaped(table, lines)
+        if shapes is None or not base or sum(each is not None and each.row != NO_ROW for each in shapes) != len(base[0].values):
+            return None
+        stream = cls(lines, shapes, columns, dict(zip(columns, base, strict=True)))
+        at = [place for place, each in enumerate(shapes) if each is not None]
+        try:
+            found, told = stream._taken_apart(np.array(at, np.int64), [lines[place] for place in at])
+        except UnfitError:
+            return None
+        is_row = stream._rows[at] != NO_ROW
+        if not all(_same(stream._base[name], _at(values, is_row)) for name, values in found.items()):
+            return None
+        stream._facts = {fact: value for fact, value in told if fact != "elapsed_time"}
+        return stream if stream._facts == facts else None
+
+    @property
+    def is_full(self) -> bool:
+        return self._line_count > MOST_LINES or len(self.waiting) * self._row_count > MOST_ROWS
+
+    def put(self, order: int, change: Change) -> None:
+        """Have a sample wait, of which `change.changed` is known."""
+        positions, lines = change.changed or [], change.lines
+        self.waiting.append(Waiting(order, change.snapshot, positions, [lines[at] for at in positions]))
+        self._line_count += len(positions)
+
+    def block(self, count: int) -> Block:
+        """Return the first samples that wait, laid out; they wait no longer. Raises UnfitError: then nothing has changed."""
+        if self.is_lost:
+            raise UnfitError
+        waiting = self.waiting[:count]
+        places = np.array([at for each in waiting for at in each.positions], np.int64)
+        found, told = self._taken_apart(places, [line for each in waiting for line in each.lines])
+        sample = np.repeat(np.arange(count), [len(each.positions) for each in waiting])
+        rows = self._rows[places]
+        is_row = rows != NO_ROW
+        grid = _Grid(count, self._row_count, sample[is_row], rows[is_row])
+        columns = {}
+        for name, base in self._base.items():
+            columns[name] = grid.laid_out(base, None if name not in found else _at(found[name], is_row))
+            self._base[name] = _at(columns[name], np.arange(-self._row_count, 0))  # a copy, which keeps nothing else alive
+        facts = self._facts_of(sample[~is_row], told, count)
+        for each in waiting:
+            self._apply(each)
+        del self.waiting[:count]
+        return Block(columns, facts)
+
+    def take_over(self, other: "Stream") -> None:
+        """Have the samples wait here that waited there."""
+        self.waiting, self._line_count = other.waiting, other._line_count
+
+    def text_of_next(self) -> tuple[Waiting, str]:
+        """Return the first sample that waits, and its whole text; it waits no longer."""
+        first = self.waiting.pop(0)
+        self._apply(first)
+        return first, b"".join(self.lines).decode("utf-8", "surrogateescape")
+
+    def _apply(self, sample: Waiting) -> None:
+        for at, line in zip(sample.positions, sample.lines, strict=True):
+            self.lines[at] = line
+        self._line_count -= len(sample.positions)
+
+    def _facts_of(self, sample: Places, told: list[tuple[str, int]], count: int) -> list[dict[str, int]]:
+        """Return the facts of each sample; `told`: what the lines that are no rows say, `sample`: of which sample they are."""
+        if not told:
+            return [dict(self._facts)] * count
+        facts, number = [], 0
+        for at, (fact, value) in zip(sample.tolist(), told, strict=True):
+            facts += [dict(self._facts)] * (at - number)
+            number = at
+            if fact != "elapsed_time":
+                self._facts[fact] = value
+        return facts + [dict(self._facts)] * (count - number)
+
+    def _taken_apart(self, places: Places, lines: list[bytes]) -> tuple[dict[str, Values], list[tuple[str, int]]]:
+        """Return by column what the lines at these places hold, one value for each, and (fact, value) of those that are no rows.
+
+        A column that a line does not have has there the value that it always had in that row.
+        """
+        kinds = self._kind[places]
+        if (kinds < 0).any():
+            raise UnfitError
+        _check_text(lines)
+        found: dict[str, Values] = {}
+        told: list[tuple[int, str, int]] = []
+        for number in np.unique(kinds).tolist():
+            shape = self._kinds[number]
+            chosen = np.flatnonzero(kinds == number)
+            own = places[chosen].tolist()
+            words = _Words(shape, lines if len(own) == len(lines) else [lines[at] for at in chosen.tolist()])
+            words.check_fixed([self._words[place] for place in own])
+            if shape.fact:
+                told += zip(chosen.tolist(), [shape.fact] * len(own), words.times(self._words[own[0]][-1]), strict=True)
+                continue
+            for at, name in (*shape.numbers, *shape.labels):
+                if name not in found:
+                    found[name] = self._usual(name, places)
+                found[name] = _put(found[name], chosen, self._values(words, at, name))
+        return found, [(fact, value) for _, fact, value in sorted(told)]
+
+    def _usual(self, name: str, places: Places) -> Values:
+        """Return copies of a column's values in the rows that stand at these places; of a place without a row, of any row."""
+        return _at(self._base[name], self._rows[places])
+
+    def _values(self, words: "_Words", at: int, name: str) -> Values:
+        column = self._columns[name]
+        if isinstance(column, Labels):
+            return column.convert(words.labels(at, STATES[name]))
+        if not isinstance(column, Numbers):
+            raise UnfitError
+        return column.convert(words.numbers(at))
+
+
+def _check_text(lines: list[bytes]) -> None:
+    text = b"".join(lines)
+    if not text.isascii() or text.count(b"\n") != len(lines) or any(mark in text for mark in _MARKS):
+        raise UnfitError
+    if max(map(len, lines), default=0) > LONGEST_LINE:
+        raise UnfitError
+
+
+class _Words:
+    """The words of lines of one shape."""
+
+    def __init__(self, shape: Shape, lines: list[bytes]) -> None:
+        self._shape, self._count, self._step = shape, len(lines), shape.width + 1
+        self._all = b"| ".join(lines).split()  # every line is one word longer, so that none can lend another one its words
+        if len(self._all) != self._count * self._step - 1 or self._all[shape.width :: self._step].count(b"|") != self._count - 1:
+            raise UnfitError
+
+    def check_fixed(self, usual: list[tuple[bytes, ...]]) -> None:
+        """Raise UnfitError unless the words that must stay are those of `usual`, by line."""
+        for at in self._shape.fixed:
+            if self._all[at :: self._step] != [words[at] for words in usual]:
+                raise UnfitError
+
+    def numbers(self, at: int) -> list[int]:
+        words = self._all[at :: self._step]
+        joined = b" ".join(words)
+        if joined.translate(None, _DIGITS if at in self._shape.unsigned else _NUMBERS):
+            raise UnfitError
+        if self._shape.short and max(len(word.lstrip(b"-")) for word in words) > MOST_DIGITS:
+            raise UnfitError
+        try:
+            return list(map(int, words))
+        except ValueError as error:
+            raise UnfitError from error
+
+    def labels(self, at: int, known: frozenset[bytes]) -> list[str]:
+        words = self._all[at :: self._step]
+        different = {word: word.decode() for word in dict.fromkeys(words)}
+        if not different.keys() <= known:
+            raise UnfitError
+        return list(map(different.__getitem__, words))
+
+    def times(self, unit: bytes) -> list[int]:
+        try:
+            return [nanoseconds(word.decode(), unit.decode()) for word in self._all[1 :: self._step]]
+        except ValueError as error:
+            raise UnfitError from error
+
+
+class _Grid:
+    """Which of the changed values stands where, in `count` samples of `row_count` rows: each until it changes again."""
+
+    def __init__(self, count: int, row_count: int, sample: Places, rows: Places) -> None:
+        self._count, self._rows = count, rows
+        latest = np.zeros((count, row_count), np.intp)
+        latest[0] = np.arange(row_count)
+        latest[sample, rows] = row_count + np.arange(rows.size)
+        self._latest = np.maximum.accumulate(latest, axis=0).ravel()
+
+    def laid_out(self, base: Values, changed: Values | None) -> Values:
+        """Return a column; `base`: its values in all rows before the first sample, `changed`: those at the changes."""
+        if changed is None or _same(_at(base, self._rows), changed):
+            return Values(np.tile(base.values, self._count), None if base.missing is None else np.tile(base.missing, self._count))
+        values = np.concatenate((base.values, changed.values)).take(self._latest)
+        if base.missing is None and changed.missing is None:
+            return Values(values, None)
+        return Values(values, np.concatenate((_missing(base), _missing(changed))).take(self._latest))
+
+
+def _at(column: Values, places: Any) -> Values:
+    return Values(column.values[places], None if column.missing is None else column.missing[places])
+
+
+def _missing(column: Values) -> Array:
+    return np.zeros(len(column.values), np.bool_) if column.missing is None else column.missing
+
+
+def _same(one: Values, other: Values) -> bool:
+    if not np.array_equal(one.values, other.values):
+        return False
+    return (one.missing is None and other.missing is None) or np.array_equal(_missing(one), _missing(other))
+
+
+def _put(column: Values, places: Places, fresh: Values) -> Values:
+    """Put fresh values at these places of a column of our own; return it."""
+    if len(fresh.values) == len(column.values):
+        return fresh
+    missing = column.missing if fresh.missing is None and column.missing is None else _missing(column)
+    column.values[places] = fresh.values
+    if missing is not None:
+        missing[places] = _missing(fresh)
+    return Values(column.values, missing)
