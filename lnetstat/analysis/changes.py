@@ -1,5 +1,6 @@
 """What changes from one analysis of a window to the next: states that begin, get worse and end, each told once. Pure."""
 
+import re
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,11 +28,14 @@ LASTING = frozenset(
 OF_A_HOST = frozenset({"ping_burst", "peer_down", "route_down", "ni_unhealthy"})  # the worst one named changes, the state does not
 ONCE = frozenset({"data_gap"})
 BEGIN, WORSE, END, NOTE = "begin", "worse", "end", "note"
+ABOUT_A_HOST = frozenset({"data_gap", "odd_one_out", "host_silent", "host_back", "clock_step"})  # the subject may be the host
 
 
 class Event(NamedTuple):
     """One change of state, told at `time_ns` of the samples. `change`: begin, worse (of higher severity), end or note.
 
+    `begin_ns`, `end_ns`: since when, and until when, what it is about was seen, which is earlier than told; None where that is the same.
+    `state`: what stays the same from a begin to its end; the worst row, and with it the subject, may become another one.
     `kind` as of findings; watching has its own too: verdict (the analysis as a whole), host_silent, host_back, clock_step, no_samples,
     no_answer (of a Graphite).
     """
@@ -43,12 +47,35 @@ class Event(NamedTuple):
     subject: str
     message: str
     evidence: dict[str, Any]
+    begin_ns: int | None = None
+    end_ns: int | None = None
+    state: str = ""
+
+    @property
+    def when_ns(self) -> int:
+        """The time to be marked: of what ended its end, of what only got worse now, of all else its own begin."""
+        own_ns = {END: self.end_ns, WORSE: None}.get(self.change, self.begin_ns)
+        return self.time_ns if own_ns is None else own_ns
+
+    @property
+    def host(self) -> str:
+        """The one host that it is about, else ""."""
+        named = re.search(r"(?:^|\s)(?:of|on) (\S+)$", self.subject)
+        several = re.search(r"\d hosts$", self.subject)
+        alone = self.subject if self.kind in ABOUT_A_HOST and " " not in self.subject and self.subject != "data" else ""
+        return str(self.evidence.get("host") or (named[1] if named and not several else alone))
 
     def as_json(self) -> dict[str, Any]:
         """Return the event as the object of one line of `watch --json`."""
-        found: dict[str, Any] = plain(
-            {"schema": 1, **self._asdict(), "time": iso(self.time_ns, 3)} | {"severity": self.severity.name.lower()}
-        )
+        begin_ns, end_ns = (self.time_ns if ns is None else ns for ns in (self.begin_ns, self.end_ns))
+        own = {
+            "severity": self.severity.name.lower(),
+            "begin_ns": begin_ns,
+            "end_ns": end_ns,
+            "host": self.host,
+            "time": iso(self.time_ns, 3),
+        }
+        found: dict[str, Any] = plain({"schema": 1, **self._asdict()} | own)
         return found
 
 
@@ -185,7 +212,7 @@ class States:
             return self._once(finding, now_ns, apart_ns)
         self._told.add((*key, finding.begin_ns))
         message = f"over: {finding.subject} moves again since {iso(finding.end_ns)}"
-        return [Event(now_ns, END, finding.kind, Severity.INFO, finding.subject, message, {"last_seen_ns": finding.end_ns})]
+        return [_end(now_ns, finding, message, {"last_seen_ns": finding.end_ns}, finding.begin_ns, finding.end_ns)]
 
     def _over(self, analysis: Analysis | None, now_ns: int) -> list[Event]:
         """Tell what was not seen for its time; without an analysis, of credits only."""
@@ -202,7 +229,7 @@ class States:
             if key[0] == "dead_time":
                 message = f"dead time is over: {state.finding.subject}: the last dip was at {iso(state.seen_ns)}"
             evidence = {"last_seen_ns": state.seen_ns, "began_ns": state.began_ns, "times": state.times}
-            events.append(Event(now_ns, END, key[0], Severity.INFO, state.finding.subject, message, evidence))
+            events.append(_end(now_ns, state.finding, message, evidence, state.began_ns, state.seen_ns))
         return events
 
 
@@ -215,7 +242,13 @@ def _subject(finding: Finding) -> str:
 
 
 def event_of(now_ns: int, change: str, finding: Finding) -> Event:
-    return Event(now_ns, change, finding.kind, finding.severity, finding.subject, finding.message, dict(finding.evidence))
+    own = finding.begin_ns, finding.end_ns, _subject(finding)
+    return Event(now_ns, change, finding.kind, finding.severity, finding.subject, finding.message, dict(finding.evidence), *own)
+
+
+def _end(now_ns: int, finding: Finding, message: str, evidence: dict[str, Any], begin_ns: int, end_ns: int) -> Event:
+    host = {name: value for name, value in finding.evidence.items() if name == "host"}
+    return Event(now_ns, END, finding.kind, Severity.INFO, finding.subject, message, evidence | host, begin_ns, end_ns, _subject(finding))
 
 
 def _still(kind: str, state: _State, analysis: Analysis | None) -> bool:

@@ -141,7 +141,8 @@ def _posters(urls: list[str], stack: contextlib.ExitStack) -> list[Callable[["Ev
 
         def take(event: "Event", poster: EventPoster = poster) -> None:
             tags = ["lnetstat", event.kind, event.change, event.severity.name.lower()]
-            poster.post(f"{event.kind} {event.change}: {event.subject}", event.time_ns // 10**9, tags, event.as_json())
+            # Marked where it happened: of a recording, or of a history of half an hour, that is long before it is told.
+            poster.post(f"{event.kind} {event.change}: {event.subject}", event.when_ns // 10**9, tags, event.as_json())
 
         takers.append(take)
     return takers

@@ -108,8 +108,10 @@ def test_events_are_posted_also_past_errors_of_the_server(recorded, web, capsys,
     assert {path for path, _ in taken} == {"/events/"}
     posted = next(event for _, event in taken if event["what"].startswith("oversubscribed_peers begin"))
     assert posted["tags"][:3] == ["lnetstat", "oversubscribed_peers", "begin"]
-    assert posted["when"] == BEGIN + 39
-    assert json.loads(posted["data"])["schema"] == 1
+    assert posted["when"] == BEGIN + 30, "where it began, not when it was told"
+    data = json.loads(posted["data"])
+    assert (data["schema"], data["host"], data["state"]) == (1, "rtr1", "rtr1")
+    assert [data[name] // 10**9 - BEGIN for name in ("begin_ns", "end_ns", "time_ns")] == [30, 39, 39]
 
 
 def test_push_posts_the_same_events_to_any_url(recorded, web, capsys, monkeypatch):

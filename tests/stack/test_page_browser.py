@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import re
 import time
 from urllib.parse import urlencode
 
@@ -9,6 +10,7 @@ import pytest
 
 from lnetstat.dashboards import DASHBOARDS
 from lnetstat.dashboards.definition import HOST, Panel, Target, Threshold
+from lnetstat.dashboards.expressions import rate
 from lnetstat.model import Point
 from lnetstat.stack import page
 from tests.chromium import CHROMIUM, WITHOUT, chromium
@@ -29,6 +31,7 @@ RECEIVED = Target("lnet.$host.lnet_stats.recv_length", "received", right=True)
 BYTES = Panel("bytes", "Bytes", "bytes/s", "Two axes.", (SENT, RECEIVED))
 ABSENT = Panel("absent", "Absent", "", "Nobody sends this.", (Target("lnet.$host.no.such.metric"),))
 BROKEN = Panel("broken", "Broken", "", "Not a function.", (Target("noSuchFunction(lnet.$host.lnet_stats.drop_count)"),))
+RATE = Panel("rate", "Rate", "messages/s", "Of a counter.", (Target(rate("lnet.$host.lnet_stats.recv_count"), "received"),))
 PLOT = "document.querySelector('.plot')"
 
 
@@ -37,11 +40,15 @@ def rig(filled):
     """The stack with two more hosts, one hostile, one silent for five minutes; and two dashboards, one with all that can go wrong."""
     test = DASHBOARDS[0]._replace(slug="test", title="Test", minutes=15, variables=(HOST,), panels=(CREDITS, BYTES))
     faults = test._replace(slug="faults", panels=(CREDITS, ABSENT, BROKEN))
-    page.write(filled.stack.folder, filled.told.append, (test, faults, *DASHBOARDS))
+    rates = test._replace(slug="rates", panels=(RATE,))
+    page.write(filled.stack.folder, filled.told.append, (test, faults, rates, *DASHBOARDS))
     now = int(time.time())
     points = [Point(f"lnet.{NASTY}.peers.tcp1.tx_credits_worst", -3.0, now - back) for back in range(30)]
     points += [Point("lnet.quiet.peers.tcp1.tx_credits_worst", 0.0, now - 300 - back) for back in range(30)]
+    points += [Point("lnet.holed.lnet_stats.recv_count", 7.0 * at, now - 90 + at) for at in range(90) if not 40 <= at < 60]
+    points += [Point("lnet.slow.lnet_stats.recv_count", 7.0 * at, now - 90 + at) for at in range(0, 90, 10)]
     filled.send(points)
+    filled.rendered_whole("lnet.{holed,slow}.lnet_stats.recv_count", now - 100, now, 70 + 9)
     filled.rendered_whole("lnet.quiet.peers.tcp1.tx_credits_worst", now - 400, now, 30)
     filled.rendered_whole("lnet.*.peers.tcp1.tx_credits_worst", now - 400, now, 60)
     return filled
@@ -171,7 +178,7 @@ def test_pointing_at_a_curve_says_its_value_and_the_time_with_its_zone(view, rig
     seen.mouse("mouseMoved", left + width * 0.5, top + height * 0.5)
     text = seen.wait(f"{PLOT}.querySelector('.hoverlayer').textContent")
     assert " UTC" in text
-    assert "rtr1" in text
+    assert re.search(r"rtr1\s*: [-−]?\d+(\.\d)? credits", text), text
 
 
 def test_what_comes_new_is_drawn_when_asked_and_by_itself(view, rig):
@@ -226,20 +233,35 @@ def test_hostile_names_are_shown_as_they_are_and_run_nothing(view, rig):
     seen.wait(f"{PLOT}.querySelector('.hoverlayer').textContent.includes('<script>')")
 
 
+def test_a_hole_in_a_counter_is_a_hole_in_its_rate_and_values_that_come_seldom_are_one_line(view):
+    holes = f"{PLOT}.data[0].y.filter((value) => value === null).length"
+    assert view(dashboard="rates", host="holed", last=5).value(holes) == 1
+    assert view(dashboard="rates", host="slow", last=5).value(holes) == 0
+
+
 def test_an_incident_is_a_band_from_its_begin_to_its_end_and_a_line_in_the_list(view, rig):
+    """As `watch` tells them: later than they were, with another worst row at the end, the next one found in the window of the first."""
     begin_s = rig.points[0].time_s + 20
-    for change, when in (("begin", begin_s), ("end", begin_s + 30)):
-        data = {"kind": "dead_time", "subject": "rtr1", "change": change, "severity": "critical", "message": f"dead time {change}s"}
-        post(
-            rig,
-            {"what": f"dead_time {change}", "when": when, "tags": ["lnetstat", "dead_time", change, "critical"], "data": json.dumps(data)},
-        )
+    for host, change, subject, begin, end, told in (
+        ("rtr1", "begin", "peer 1@tcp on rtr1", 0, 5, 10),
+        ("rtr1", "end", "peer 2@tcp on rtr1", 0, 30, 40),
+        ("rtr1", "begin", "peer 1@tcp on rtr1", 0, 45, 50),
+        ("rtr2", "begin", "peer 3@tcp on rtr2", 7, 8, 20),
+    ):
+        data = {"kind": "oversubscribed_peers", "subject": subject, "state": host, "host": host, "change": change, "severity": "critical"}
+        data |= {f"{name}_ns": (begin_s + at) * 10**9 for name, at in (("begin", begin), ("end", end), ("time", told))}
+        when = begin_s + (end if change == "end" else begin)
+        post(rig, {"what": f"{subject} {change}s", "when": when, "tags": ["lnetstat", change], "data": json.dumps(data)})
     seen = view(host="rtr1", **around(rig))
     shapes = seen.wait(f"{PLOT}.layout.shapes.filter((each) => each.type === 'rect').map((each) => [each.x0, each.x1])")
-    assert [begin_s * 1000, (begin_s + 30) * 1000] in shapes
-    listed = seen.value("document.querySelector('#incidents ol').textContent")
+    newest_s = rig.points[-1].time_s
+    assert sorted(shape for shape in shapes if shape[1] > shape[0]) == [
+        [(begin_s + one) * 1000, two * 1000] for one, two in ((0, begin_s + 30), (30, newest_s))
+    ]
+    listed = seen.value("document.querySelector('#incidents').textContent")
+    assert "(1 of other hosts, not shaded)" in listed
     assert "30 s" in listed
-    assert "dead time begins" in listed
+    assert "peer 3@tcp on rtr2 begins" in listed
 
 
 def test_keys_a_switch_that_is_remembered_and_an_address_that_is_not_understood(view):
@@ -251,6 +273,7 @@ def test_keys_a_switch_that_is_remembered_and_an_address_that_is_not_understood(
     assert seen.value(background) == "rgb(255, 255, 255)"
     seen.send("Page.reload")
     seen.wait("document.querySelector('#theme').textContent === 'Colours: light'")
+    drawn(seen)
     assert seen.value(background) == "rgb(255, 255, 255)"
     seen.key("?")
     assert seen.value("document.querySelector('#help').open")

@@ -15,7 +15,7 @@ export function paired(events, range) {
   const ended = new Map();
   const told = events.map(read).sort((one, other) => one.told - other.told);
   for (const event of told) {
-    const key = `${event.kind}\n${event.subject}`;
+    const key = `${event.kind}\n${event.state}`;
     const open = begun.get(key);
     if (event.change === "end" && open) {
       Object.assign(open, { until: Math.max(open.from, event.until), open: false });
@@ -44,7 +44,7 @@ function read(event) {
   const change = text(data.change);
   return {
     from, until: Math.max(from, change === "worse" ? from : until), told, open: false, severity, words, host: text(data.host),
-    kind: text(data.kind), subject: text(data.subject), change,
+    kind: text(data.kind), state: text(data.state) || text(data.subject), change,
   };
 }
 
