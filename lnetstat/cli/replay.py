@@ -23,6 +23,7 @@ from lnetstat.words import iso
 
 Say = Callable[[str], None]  # writes a line on standard error
 CARBON_PATIENCE_S = 45  # a reconnect may come 30 s after the connection broke
+SHIPPED_POINTS = 5_000  # at once where nothing is paced: handing over second by second costs more than making the points
 
 
 HELP = f"""{__doc__}
@@ -64,20 +65,14 @@ def command(
     recorded = open_recorded(recording) or Recording(recording)
     _check_hosts(recorded, hosts)
     begin_ns, end_ns = window_ns(begin, end, recorded.end_ns)
-    source = ReplaySource(
-        recorded,
-        begin_ns=begin_ns,
-        end_ns=end_ns,
-        hosts=hosts or None,
-        speed=1.0 if speed is None and folder else speed,
-        shift_to_ns=shift_to_ns,
-    )
+    speed = 1.0 if speed is None and folder else speed
+    source = ReplaySource(recorded, begin_ns=begin_ns, end_ns=end_ns, hosts=hosts or None, speed=speed, shift_to_ns=shift_to_ns)
     _announce_shift(recorded, source.shift_ns)
     first_ns, last_ns = _replayed_ns(recorded, begin_ns, end_ns)
     count = 0
     with Bar() as bar:
         tree = _Tree(folder, bar.say, several=len(hosts or recorded.hosts) > 1) if folder else None
-        shipping = _Shipping(carbon, prefix, bar.say, alone=tree is None) if carbon else None
+        shipping = _Shipping(carbon, prefix, bar.say, alone=tree is None, paced=speed is not None) if carbon else None
         takers: list[_Taker] = [taker for taker in (tree, shipping) if taker is not None]
         try:
             for snapshot in source.snapshots():
@@ -88,6 +83,8 @@ def command(
                 bar.show((at_ns - first_ns) / max(1, last_ns - first_ns), f"{iso(at_ns)}, {count} snapshots")
             if count == 0:
                 raise SourceError(f"{recording}: holds no snapshot, or none in the time and of the hosts asked for")
+            if shipping:
+                shipping.finish()
         finally:
             if shipping:
                 shipping.close()
@@ -169,8 +166,10 @@ def _as_folder(host: str) -> str:
 class _Shipping:
     """Points of every host to one Carbon, waiting for it where it is slower than we are."""
 
-    def __init__(self, address: str, prefix: str, say: Say, *, alone: bool) -> None:
-        """`alone`: nothing else takes the recording, so that the replay ends where Carbon does not answer."""
+    def __init__(self, address: str, prefix: str, say: Say, *, alone: bool, paced: bool) -> None:
+        """`alone`: nothing else takes the recording, so that the replay ends where Carbon does not answer. `paced`: each second is sent
+        when it is over, and not many together.
+        """
         try:
             (host, port), *stand_ins = parse_addresses(address)
         except SinkError as error:
@@ -180,6 +179,8 @@ class _Shipping:
         self._seconds: dict[str, int] = {}
         self._sink = CarbonSink(host, port, stand_ins=stand_ins, report=lambda line: say(f"lnetstat: {line}"))
         self._say, self._alone = say, alone
+        self._points: list[Point] = []
+        self._points_min = 1 if paced else SHIPPED_POINTS
         self._given_up = False
 
     @property
@@ -197,12 +198,19 @@ class _Shipping:
             self._reducers[host] = Reducer(host, prefix=self._prefix)
             self._seconds[host] = second
         if second > self._seconds[host]:
-            self._ship(self._reducers[host].points(second))
+            self._points += self._reducers[host].points(second)
             self._seconds[host] = second
+        if len(self._points) >= self._points_min:
+            self._ship()
         self._reducers[host].add(snapshot)
 
-    def _ship(self, points: list[Point]) -> None:
-        self._sink.offer(points)
+    def _ship(self) -> None:
+        """Hand over what there is, once Carbon has taken what was handed over before."""
+        self._wait()
+        self._sink.offer(self._points)
+        self._points = []
+
+    def _wait(self) -> None:
         if self._given_up or self._sink.flush(CARBON_PATIENCE_S):
             return
         reason = self._sink.last_error or f"took nothing for {CARBON_PATIENCE_S:.0f} s"
@@ -211,7 +219,17 @@ class _Shipping:
         self._given_up = True
         self._say(f"lnetstat: {self._sink.name}: {reason}: going on without it")
 
+    def finish(self) -> None:
+        """Ship all that was taken and wait until Carbon has taken it."""
+        self._ship_rest()
+        self._wait()
+
     def close(self) -> None:
-        for reducer in self._reducers.values():
-            self._sink.offer(reducer.points(None))
+        self._ship_rest()
         self._sink.close()
+
+    def _ship_rest(self) -> None:
+        for reducer in self._reducers.values():
+            self._points += reducer.points(None)
+        self._sink.offer(self._points)
+        self._points = []

@@ -273,9 +273,10 @@ class PeersStream:
         return bound
 
     def peers(self, nids: frozenset[str]) -> list[TopPeer]:
-        """Return the peers of these NIDs that hold credits, worst first."""
-        lines = zip(self._tails, self._lines, strict=True)
-        return sorted(_peer(tail, line) for tail, line in lines if line.partition(" ")[0] in nids and tail.limit > 0)
+        """Return the peers of these NIDs that hold credits, in the order of the text."""
+        lines, tails = self._lines, self._tails
+        found = [at for at, line in enumerate(lines) if line[: line.find(" ")] in nids]
+        return [_peer(tails[at], lines[at]) for at in found if tails[at].limit > 0]
 
 
 def _parts(text: str, begin: int) -> Iterator[list[str]]:

@@ -1,6 +1,7 @@
 """One node's snapshots to points: what a whole second of samples becomes, in at most `series_max` series."""
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from lnetstat.model import Point, Reduce, Sample, Snapshot, State
@@ -14,9 +15,12 @@ from lnetstat.tables import samples, table_named
 
 TOP_REDUCE = {m.pattern.rpartition(".")[2]: m.reduce for m in METRICS if ".top." in m.pattern}
 TOP_SERIES = len(TOP_REDUCE)
+TOP_LEAVES = ("tx_credits", "tx_credits_min", "rtr_credits", "rtr_credits_min", "queue_bytes")
 SAME_TEXT_MAX = 65_536  # longer texts are not kept for comparison
 TOP_NODES = 5  # peers.NET.top.NID.tx_credits
 NS = 1_000_000_000
+_TOP_REDUCTIONS = tuple(TOP_REDUCE[leaf] for leaf in TOP_LEAVES)
+_POINT = partial(tuple.__new__, Point)  # a Point of a tuple, without a call of Python for each
 
 
 class Reducer:
@@ -30,7 +34,7 @@ class Reducer:
         self._base = f"{prefix}.{host_node(host)}."
         self._stream = PeersStream()
         self._top = TopPeers()
-        self._seconds: dict[int, dict[str, _Value]] = {}
+        self._seconds: dict[int, _Second] = {}
         self._reduce: dict[str, Reduce] = {}
         self._refused: set[str] = set()
         self._others_max = max(0, series_max - 2 * self._top.count * TOP_SERIES)
@@ -117,16 +121,12 @@ class Reducer:
             self.problems[name] = f"line {line}: {text}: expected {expected}{others}"
 
     def _put_top(self, second: int, peers: Iterable[TopPeer]) -> None:
-        nids, bucket = self._top.nids, self._seconds.setdefault(second, {})
+        nids, tops = self._top.nids, self._second(second).tops
         for peer in peers:
-            if peer.nid not in nids:
-                continue
-            for (path, value), reduce in zip(_top_values(peer), _TOP_REDUCTIONS, strict=True):
-                before = bucket.get(path)
-                if before is not None:
-                    before.add(value)
-                else:
-                    bucket[path] = _Value(reduce, value)
+            if peer.nid in nids:
+                values = (peer.tx_credits, peer.tx_credits_min, peer.rtr_credits, peer.rtr_credits_min, -peer.queue_negative)
+                before = tops.get(peer.nid)
+                tops[peer.nid] = values if before is None else tuple(map(_joined, _TOP_REDUCTIONS, before, values))
 
     def put(self, time_ns: int, values: Iterable[tuple[str, float]]) -> None:
         """Take values of the caller's own, such as self.*: (path below PREFIX.HOST, value) pairs."""
@@ -138,16 +138,24 @@ class Reducer:
         self._put(snapshot.time_ns // NS, values)
 
     def _put(self, second: int, values: Iterable[tuple[str, float]]) -> None:
-        bucket = self._seconds.setdefault(second, {})
-        known, reductions = bucket.get, self._reduce.get
+        bucket, counts = self._second(second)[:2]
+        reductions = self._reduce.get
         for path, value in values:
-            before = known(path)
-            if before is not None:
-                before.add(value)
-                continue
             reduce = reductions(path) or self._admit(path)
-            if reduce is not None:
-                bucket[path] = _Value(reduce, value)
+            if reduce is None:
+                continue
+            if path not in bucket:
+                bucket[path] = value
+                continue
+            bucket[path] = _joined(reduce, bucket[path], value)
+            if reduce is Reduce.MEAN_MAX:
+                counts[path] = counts.get(path, 1) + 1
+
+    def _second(self, second: int) -> "_Second":
+        found = self._seconds.get(second)
+        if found is None:
+            found = self._seconds[second] = _Second({}, {}, {})
+        return found
 
     def _admit(self, path: str) -> Reduce | None:
         """Return how a new path is reduced, or None beyond the limit. The top peers have a share of their own, bounded by TopPeers."""
@@ -167,7 +175,17 @@ class Reducer:
     def points(self, before_s: int | None = None) -> list[Point]:
         """Return and forget the points of all seconds before `before_s` (None: of all), oldest first."""
         done = sorted(second for second in self._seconds if before_s is None or second < before_s)
-        return [Point(self._base + path, value.result(), second) for second in done for path, value in self._seconds.pop(second).items()]
+        return [point for second in done for point in self._points_of(second, self._seconds.pop(second))]
+
+    def _points_of(self, second: int, bucket: "_Second") -> Iterator[Point]:
+        values, base = bucket.values, self._base
+        for path, count in bucket.counts.items():
+            values[path] /= count
+        rows = [(base + path, value, second) for path, value in values.items()]
+        for nid, figures in bucket.tops.items():
+            top = f"{base}peers.{net_node(nid.rpartition('@')[2])}.top.{nid_node(nid)}."
+            rows += [(top + leaf, value, second) for leaf, value in zip(TOP_LEAVES, figures, strict=True)]
+        return map(_POINT, rows)
 
 
 class _Same(NamedTuple):
@@ -178,42 +196,25 @@ class _Same(NamedTuple):
     errors: int
 
 
-class _Value:
-    """One series within one second."""
+class _Second(NamedTuple):
+    """What one second holds so far.
 
-    __slots__ = ("_count", "_reduce", "_value")
+    `values`: by path, where the mean is wanted their sum; `counts`: how many went into a sum, where there is more than one; `tops`: by
+    NID, in the order of TOP_LEAVES.
+    """
 
-    def __init__(self, reduce: Reduce, value: float) -> None:
-        self._reduce = reduce
-        self._value = value
-        self._count = 1
-
-    def add(self, value: float) -> None:
-        if self._reduce is Reduce.MIN:
-            self._value = min(self._value, value)
-        elif self._reduce is Reduce.MAX:
-            self._value = max(self._value, value)
-        elif self._reduce is Reduce.MEAN_MAX:
-            self._value += value
-        else:
-            self._value = value
-        self._count += 1
-
-    def result(self) -> float:
-        return self._value / self._count if self._reduce is Reduce.MEAN_MAX else self._value
+    values: dict[str, float]
+    counts: dict[str, int]
+    tops: dict[str, tuple[float, ...]]
 
 
-_TOP_REDUCTIONS = tuple(TOP_REDUCE[leaf] for leaf in ("tx_credits", "tx_credits_min", "rtr_credits", "rtr_credits_min", "queue_bytes"))
-
-
-def _top_values(peer: TopPeer) -> Values:
-    """Yield what is sent of a peer, in the order of _TOP_REDUCTIONS."""
-    base = f"peers.{net_node(peer.nid.rpartition('@')[2])}.top.{nid_node(peer.nid)}."
-    yield base + "tx_credits", peer.tx_credits
-    yield base + "tx_credits_min", peer.tx_credits_min
-    yield base + "rtr_credits", peer.rtr_credits
-    yield base + "rtr_credits_min", peer.rtr_credits_min
-    yield base + "queue_bytes", -peer.queue_negative
+def _joined(reduce: Reduce, before: float, value: float) -> float:
+    """Return what two values of one second become; where the mean is wanted, their sum."""
+    if reduce is Reduce.MIN:
+        return min(before, value)
+    if reduce is Reduce.MAX:
+        return max(before, value)
+    return before + value if reduce is Reduce.MEAN_MAX else value
 
 
 def _peers_of(sample: Sample, nids: frozenset[str]) -> Iterator[TopPeer]:

@@ -25,7 +25,7 @@ from lnetstat.sinks._connection import Connection, Pacer
 from lnetstat.sinks._delivery import Delivery
 from lnetstat.sinks._queue import PointQueue
 from lnetstat.sinks._storing import SpoolWriter
-from lnetstat.sinks.lines import line_of
+from lnetstat.sinks.lines import acceptable_ones, lines_of
 from lnetstat.sinks.spool import Spool
 
 CLOSING_TRIES_MAX = 2  # that bring nothing forward
@@ -150,22 +150,15 @@ class CarbonSink:
 
     def offer(self, points: Iterable[Point]) -> None:
         """Queue the points; never blocks. Where the queue is full the oldest points go and are counted."""
-        lines: list[bytes] = []
-        refused = newest_s = 0
-        for point in points:
-            line = line_of(point)
-            if line is None:
-                refused += 1
-                continue
-            lines.append(line)
-            if point.time_s > newest_s:
-                newest_s = point.time_s
+        offered = list(points)
+        accepted = acceptable_ones(offered)
+        lines = lines_of(accepted)
         with self._changed:
-            self.refused += refused
+            self.refused += len(offered) - len(accepted)
             if self._writer is None or self._closed:
                 dropping = self._queue.add(lines) > 0
             else:
-                dropped = self._writer.add(lines, newest_s)
+                dropped = self._writer.add(lines, max((point.time_s for point in accepted), default=0))
                 self._queue.dropped += dropped
                 dropping = dropped > 0
             if self._closed:
