@@ -212,9 +212,12 @@ class _Builder:
 
         Raises SourceError for a stamp that does not fit 64 bits: our own sources give none, others may.
         """
-        host = self._hosts.code(snapshot.host)
+        _check(snapshot)
+        host, name = self._hosts.code(snapshot.host), self._names.code(snapshot.name)
         failed = snapshot.state in READABLE and any(part.sample.state is State.FAILED for part in parts)
-        self._add_state(snapshot, host, order, sum(len(part.sample.problems) for part in parts), failed=failed)
+        state = State.FAILED.value if failed else WORST if "worst" in snapshot.flags else snapshot.state.value
+        problems = sum(len(part.sample.problems) for part in parts)
+        self._states.append((order, host, name, snapshot.time_ns, snapshot.read_ns, state, snapshot.errno, problems))
         for part in parts:
             instance = self._instances.code(part.sample.instance)
             if part.columns:
@@ -228,23 +231,22 @@ class _Builder:
         host, instance = self._hosts.code(like.host), self._instances.code(like.instance)
         columns = list(block.columns.values())
         row_count = len(columns[0].values) // len(waiting)
-        origins = []
-        for (order, snapshot, _, _), facts in zip(waiting, block.facts, strict=True):
-            self._add_state(snapshot, host, order, 0, failed=False)
-            origins.append(_Origin(order, host, instance, snapshot.time_ns, "low_water_reset" in snapshot.flags, row_count))
-            for fact, value in facts.items():
-                self._facts.append((order, host, like.table, instance, snapshot.time_ns, fact, value))
-        self.table(like.table).append(origins, columns)
-
-    def _add_state(self, snapshot: Snapshot, host: int, order: int, problems: int, *, failed: bool) -> None:
-        _, _, time_ns, _, read_ns, state, errno, flags, _ = snapshot
-        if not (INT64_MIN <= time_ns <= INT64_MAX and INT64_MIN <= read_ns <= INT64_MAX and INT64_MIN <= errno <= INT64_MAX):
-            raise SourceError(
-                f"{snapshot.host}: {snapshot.name}: time {time_ns} ns, read {read_ns} ns, errno {errno}: "
-                "expected numbers of 64 bits: the source has to leave it out"
-            )
-        told = State.FAILED.value if failed else WORST if "worst" in flags else _WORDS[state]
-        self._states.append((order, host, self._names.code(snapshot.name), time_ns, read_ns, told, errno, problems))
+        for _, snapshot, _, _ in waiting:
+            _check(snapshot)
+        name = self._names.code(waiting[0].snapshot.name)
+        self._states += [
+            (order, host, name, each.time_ns, each.read_ns, WORST if "worst" in each.flags else _WORDS[each.state], each.errno, 0)
+            for order, each, _, _ in waiting
+        ]
+        self.table(like.table).append(
+            [_Origin(order, host, instance, each.time_ns, "low_water_reset" in each.flags, row_count) for order, each, _, _ in waiting],
+            columns,
+        )
+        self._facts += [
+            (order, host, like.table, instance, each.time_ns, fact, value)
+            for (order, each, _, _), facts in zip(waiting, block.facts, strict=True)
+            for fact, value in facts.items()
+        ]
 
     def finish(self) -> Frames:
         tables = {name: rows.finish(self._hosts, self._instances) for name, rows in self._tables.items() if rows.count}
@@ -276,6 +278,18 @@ class _Builder:
             "problems": np.array(problems, np.int64),
         }
         return pd.DataFrame(columns)
+
+
+def _check(snapshot: Snapshot) -> None:
+    if not (
+        INT64_MIN <= snapshot.time_ns <= INT64_MAX
+        and INT64_MIN <= snapshot.read_ns <= INT64_MAX
+        and INT64_MIN <= snapshot.errno <= INT64_MAX
+    ):
+        raise SourceError(
+            f"{snapshot.host}: {snapshot.name}: time {snapshot.time_ns} ns, read {snapshot.read_ns} ns, errno {snapshot.errno}: "
+            "expected numbers of 64 bits: the source has to leave it out"
+        )
 
 
 def _transposed(lines: list[Any], width: int) -> Iterator[tuple[Any, ...]]:

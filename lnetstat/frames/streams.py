@@ -5,6 +5,7 @@ for what is found here.
 """
 
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -98,8 +99,10 @@ class Stream:
         if self.is_lost:
             raise UnfitError
         waiting = self.waiting[:count]
-        places = np.array([at for each in waiting for at in each.positions], np.int64)
-        found, told = self._taken_apart(places, [line for each in waiting for line in each.lines])
+        positions = list(chain.from_iterable(each.positions for each in waiting))
+        lines = list(chain.from_iterable(each.lines for each in waiting))
+        places = np.array(positions, np.int64)
+        found, told = self._taken_apart(places, lines)
         sample = np.repeat(np.arange(count), [len(each.positions) for each in waiting])
         rows = self._rows[places]
         is_row = rows != NO_ROW
@@ -109,9 +112,10 @@ class Stream:
             columns[name] = grid.laid_out(base, None if name not in found else _at(found[name], is_row))
             self._base[name] = _at(columns[name], np.arange(-self._row_count, 0))  # a copy, which keeps nothing else alive
         facts = self._facts_of(sample[~is_row], told, count)
-        for each in waiting:
-            self._apply(each)
+        for at, line in dict(zip(positions, lines, strict=True)).items():  # the last one of each place
+            self.lines[at] = line
         del self.waiting[:count]
+        self._line_count -= len(lines)
         return Block(columns, facts)
 
     def take_over(self, other: "Stream") -> None:
@@ -121,13 +125,10 @@ class Stream:
     def text_of_next(self) -> tuple[Waiting, str]:
         """Return the first sample that waits, and its whole text; it waits no longer."""
         first = self.waiting.pop(0)
-        self._apply(first)
-        return first, b"".join(self.lines).decode("utf-8", "surrogateescape")
-
-    def _apply(self, sample: Waiting) -> None:
-        for at, line in zip(sample.positions, sample.lines, strict=True):
+        for at, line in zip(first.positions, first.lines, strict=True):
             self.lines[at] = line
-        self._line_count -= len(sample.positions)
+        self._line_count -= len(first.lines)
+        return first, b"".join(self.lines).decode("utf-8", "surrogateescape")
 
     def _facts_of(self, sample: Places, told: list[tuple[str, int]], count: int) -> list[dict[str, int]]:
         """Return the facts of each sample; `told`: what the lines that are no rows say, `sample`: of which sample they are."""
@@ -157,19 +158,16 @@ class Stream:
             chosen = np.flatnonzero(kinds == number)
             own = places[chosen].tolist()
             words = _Words(shape, lines if len(own) == len(lines) else [lines[at] for at in chosen.tolist()])
-            words.check_fixed([self._words[place] for place in own])
+            if not all(words.are(at, [self._words[place][at] for place in own]) for at in shape.fixed):
+                raise UnfitError
             if shape.fact:
                 told += zip(chosen.tolist(), [shape.fact] * len(own), words.times(self._words[own[0]][-1]), strict=True)
                 continue
             for at, name in (*shape.numbers, *shape.labels):
                 if name not in found:
-                    found[name] = self._usual(name, places)
+                    found[name] = _at(self._base[name], self._rows[places])  # where there is no row, that of any
                 found[name] = _put(found[name], chosen, self._values(words, at, name))
         return found, [(fact, value) for _, fact, value in sorted(told)]
-
-    def _usual(self, name: str, places: Places) -> Values:
-        """Return copies of a column's values in the rows that stand at these places; of a place without a row, of any row."""
-        return _at(self._base[name], self._rows[places])
 
     def _values(self, words: "_Words", at: int, name: str) -> Values:
         column = self._columns[name]
@@ -177,7 +175,15 @@ class Stream:
             return column.convert(words.labels(at, STATES[name]))
         if not isinstance(column, Numbers):
             raise UnfitError
-        return column.convert(words.numbers(at))
+        numbers = words.numbers(at)
+        try:
+            if numbers.count(numbers[0]) == len(numbers):
+                return column.convert([int(numbers[0])] * len(numbers))
+            return Values(np.fromiter(map(int, numbers), np.int64, len(numbers)), None)
+        except OverflowError:
+            return column.convert(list(map(int, numbers)))
+        except ValueError as error:
+            raise UnfitError from error
 
 
 def _check_text(lines: list[bytes]) -> None:
@@ -197,23 +203,19 @@ class _Words:
         if len(self._all) != self._count * self._step - 1 or self._all[shape.width :: self._step].count(b"|") != self._count - 1:
             raise UnfitError
 
-    def check_fixed(self, usual: list[tuple[bytes, ...]]) -> None:
-        """Raise UnfitError unless the words that must stay are those of `usual`, by line."""
-        for at in self._shape.fixed:
-            if self._all[at :: self._step] != [words[at] for words in usual]:
-                raise UnfitError
+    def are(self, at: int, usual: list[bytes]) -> bool:
+        """Whether the words at this place of each line are these."""
+        return self._all[at :: self._step] == usual
 
-    def numbers(self, at: int) -> list[int]:
+    def numbers(self, at: int) -> list[bytes]:
+        """Return the words at this place of each line, of which none holds anything but digits and signs."""
         words = self._all[at :: self._step]
         joined = b" ".join(words)
         if joined.translate(None, _DIGITS if at in self._shape.unsigned else _NUMBERS):
             raise UnfitError
-        if self._shape.short and max(len(word.lstrip(b"-")) for word in words) > MOST_DIGITS:
+        if self._shape.short and max(map(len, words)) > MOST_DIGITS:  # a sign and as many digits is left to the table's parser
             raise UnfitError
-        try:
-            return list(map(int, words))
-        except ValueError as error:
-            raise UnfitError from error
+        return words
 
     def labels(self, at: int, known: frozenset[bytes]) -> list[str]:
         words = self._all[at :: self._step]

@@ -15,6 +15,8 @@ from lnetstat.recording import format as layout
 ZLIB_LEVEL = 6
 BODY_BYTES_MAX = 1 << 30
 INT64_MIN, INT64_MAX = -(1 << 63), (1 << 63) - 1
+_STATES = {state.value: state for state in State}
+_NO_FLAGS: frozenset[str] = frozenset()
 
 
 class Change(NamedTuple):
@@ -129,7 +131,8 @@ class HostDecoder:
                 raise ValueError("a stamp that does not fit 64 bits")
             before = self._lines.get(name, before_key.get(name))
             changed = self._decode_text(name, before, coding, texts)
-            snapshot = Snapshot(name, header.host, time_ns, mono_ns, read_ns, State(state), errno, frozenset(flags), "")
+            known = _STATES[state]
+            snapshot = Snapshot(name, header.host, time_ns, mono_ns, read_ns, known, errno, frozenset(flags) if flags else _NO_FLAGS, "")
             yield Change(snapshot, self._lines[name], changed)
 
     def _decode_text(self, name: str, before: list[bytes] | None, coding: list[Any], texts: BinaryIO) -> list[int] | None:
@@ -142,7 +145,11 @@ class HostDecoder:
         if coding[0] == layout.SAME:
             return [] if name in self._lines else None
         _, count, typecode, line_bytes = coding
-        kept, removed, added = (delta.unpack_numbers(texts.read(count * delta.ITEM_BYTES[typecode]), typecode) for _ in range(3))
+        size = count * delta.ITEM_BYTES[typecode]
+        numbers = delta.unpack_numbers(texts.read(3 * size), typecode)
+        if len(numbers) != 3 * count:
+            raise ValueError("the body ends in the midst of the changes")
+        kept, removed, added = numbers[:count], numbers[count : 2 * count], numbers[2 * count :]
         lines = io.BytesIO(texts.read(line_bytes)).readlines()
         return delta.apply(self._lines[name], delta.Hunks(kept, removed, added, lines))
 

@@ -10,7 +10,7 @@ import sys
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator
-from itertools import islice
+from itertools import accumulate, islice
 from typing import NamedTuple
 
 BLOCK_LINES = 4096
@@ -191,7 +191,12 @@ def apply(lines: list[bytes], hunks: Hunks) -> list[int] | None:
 
 
 def _replace(lines: list[bytes], hunks: Hunks) -> list[int]:
-    changed: list[int] = []
+    if hunks.added.count(1) == len(hunks.added):  # as nearly always
+        changed = [kept + before for before, kept in enumerate(accumulate(hunks.kept))]
+        for position, line in zip(changed, hunks.lines, strict=True):
+            lines[position] = line
+        return changed
+    changed = []
     position = 0
     for kept, count in zip(hunks.kept, hunks.added, strict=True):
         position += kept
