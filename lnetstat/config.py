@@ -64,7 +64,10 @@ def contradictions(settings: Mapping[str, Any]) -> list[str]:
         problems.append("reset_low_water writes to this node's files: it cannot be used together with another root")
     if settings.get("spool") and not settings.get("carbon"):
         problems.append("a spool keeps what Carbon has not got yet: say which Carbon (carbon.to, --carbon HOST:PORT)")
-    firsts = [destination.split(",")[0] for destination in settings.get("carbon", ())]
+    spool, recording = settings.get("spool"), settings.get("recording")
+    if spool and recording and os.path.abspath(spool) == os.path.abspath(recording):
+        problems.append("recording and spool are one folder: each bounds and removes what lies in its own: name two")
+    firsts = [destination.split(",")[0].lower() for destination in settings.get("carbon", ())]
     if len(set(firsts)) < len(firsts):
         problems.append("one Carbon is named twice: each destination once, with all that stand in for it after commas")
     return problems

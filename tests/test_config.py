@@ -107,6 +107,8 @@ def test_the_command_line_wins_over_the_file(written):
         ({"stdout": True, "reset_low_water": True, "root": "/x"}, "reset_low_water writes to this node's files"),
         ({"stdout": True, "spool": "/s"}, "say which Carbon"),
         ({"carbon": ("a:1", "a:1")}, "named twice"),
+        ({"carbon": ("a:1", "b:1", "A:1,c:1")}, "named twice"),
+        ({"carbon": ("a:1",), "spool": "/s/", "recording": "/s"}, "are one folder"),
     ],
 )
 def test_settings_that_contradict_each_other_are_refused(settings, said):
