@@ -97,7 +97,7 @@ def _command_page(verb: str, context: click.Context) -> str:
             text += f'.SS "lnetstat {verb} {name}"\n' + _synopsis(inner_context) + ".PP\n" + _paragraphs(inner_description)
             text += _option_list(inner_context)
             examples += inner_examples
-    return text + _verbatim("Examples", examples or words.EXAMPLES.get(verb, []))
+    return text + _verbatim("Examples", examples)
 
 
 def _configuration(text_of_sample: str) -> str:

@@ -25,45 +25,6 @@ SERVICE = [
     " with the exit status of a Nagios check; `journalctl -u lnetstat-agent` has one line for each change of state.",
 ]
 
-# For verbs whose --help has no block of examples of its own.
-EXAMPLES = {
-    "agent": [
-        "lnetstat agent --stdout -n 2                      what would be sent",
-        "lnetstat agent --carbon graphite:2003 --spool /var/lib/lnetstat/spool",
-        f"lnetstat agent --check-config {CONFIG}",
-        "lnetstat agent --status                           how the running agent is",
-    ],
-    "analyze": [
-        "lnetstat analyze rec                              what is wrong, since when, why",
-        "lnetstat analyze rec --json --fail-on warning",
-        "lnetstat analyze write.csv --interval 1s          a series of your own: time,value",
-    ],
-    "dump": [
-        "lnetstat dump /sys/kernel/debug/lnet/peers        what the file says, as a table",
-        "lnetstat dump rec --table nis --begin -10m        the last ten minutes of a recording",
-        "lnetstat dump rec --csv --to tables               one CSV for each table",
-    ],
-    "record": [
-        "lnetstat record -o rec                            once a second, until Ctrl-C",
-        "lnetstat record -o rec -i 50ms -n 1200            a minute of credits, 20 times a second",
-        "lnetstat record -o rec --max-bytes 2GiB --max-age 7d",
-    ],
-    "replay": [
-        "lnetstat replay rec --to tree                     as files, as fast as it was",
-        "lnetstat replay rec --carbon graphite:2003        into Carbon, with the recording's stamps",
-        "lnetstat replay rec --carbon graphite:2003 --shift-to now",
-    ],
-    "report": [
-        "lnetstat report rec -o report.html                one page to mail",
-        "lnetstat report rec --format md",
-    ],
-    "tables": [
-        "lnetstat tables                                   all tables",
-        "lnetstat tables peers                             what each column means",
-        "lnetstat tables --metrics                         what agents send",
-    ],
-}
-
 _STATUS_FILE = (STATUS, "State of the running agent, replaced once a second.")
 _READ = ("/proc, /sys/fs/lustre, /sys/kernel/debug", "Where LNet's and Lustre's tables are; debugfs is shown to root only.")
 FILES: dict[str, Pairs] = {
@@ -139,12 +100,7 @@ _TERMINATED_VERBS = ("simulate", "sweep", "watch")
 def exit_status(verb: str, options: Sequence[str]) -> list[tuple[str, str]]:
     """Return what a verb with these options exits with, and when."""
     if verb == "doctor":
-        return [
-            *_NAGIOS,
-            ("2", "CRITICAL; also wrong usage"),
-            ("3", "UNKNOWN: something could not be looked at."),
-            ("4", "A bug of lnetstat."),
-        ]
+        return [*_NAGIOS, ("2", "CRITICAL"), ("3", "UNKNOWN: something could not be looked at, or the options are wrong.")]
     if verb == "check":
         return [*_NAGIOS, ("2", "CRITICAL"), ("3", "UNKNOWN: it could not be read, the data are too old, or the options are wrong.")]
     statuses = [("0", "Done, also with findings." if "--fail-on" in options else "Done.")]

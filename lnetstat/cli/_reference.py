@@ -14,6 +14,7 @@ import click
 
 from lnetstat.cli import _man_words as words
 from lnetstat.cli import _sample, lnetstat
+from lnetstat.cli._schemas import all_schemas
 
 CLI_HEAD = """# The command line
 
@@ -38,16 +39,8 @@ _OWN_STATUS = ("agent", "check", "doctor")
 
 def pages() -> dict[str, str]:
     """Return the text of each page by its name below docs/."""
-    schemas = {f"schemas/{verb}.json": json.dumps(schema, indent=2) + "\n" for verb, schema in _schemas().items()}
+    schemas = {f"schemas/{verb}.json": json.dumps(schema, indent=2) + "\n" for verb, schema in all_schemas().items()}
     return {"cli.md": cli_page(), "config.md": config_page(_sample.SAMPLE.read_text(encoding="utf-8")), **schemas}
-
-
-def _schemas() -> dict[str, object]:
-    """Return the JSON Schemas that `--schema` of these verbs prints."""
-    from lnetstat.analysis import compare_schema, schema
-    from lnetstat.check.verdict import SCHEMA_OF_JSON
-
-    return {"analyze": schema.SCHEMA, "check": SCHEMA_OF_JSON, "compare": compare_schema.COMPARE_SCHEMA}
 
 
 # ---- the command line ----

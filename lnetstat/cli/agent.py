@@ -11,11 +11,26 @@ from lnetstat.agent import AgentSettings, become
 from lnetstat.agent.settings import settings_of
 from lnetstat.agent.status import STATUS_PATH
 from lnetstat.agent.verdict import LEVELS, UNKNOWN, judge, read_status
-from lnetstat.cli._options import Checked, Name, checked_node, node_options
+from lnetstat.cli import _schemas
+from lnetstat.cli._options import Checked, Name, checked_node, node_options, schema_option
 from lnetstat.config import ConfigError, contradictions, read_config
+from lnetstat.words import printable
+
+HELP = f"""{__doc__}
+
+What it reads is only read. Points that a Carbon has not got wait, with --spool on disk, and are sent later.
+
+\b
+Examples:
+  lnetstat agent --stdout -n 2                      what would be sent
+  lnetstat agent --carbon graphite:2003 --spool /var/lib/lnetstat/spool
+  lnetstat agent --prometheus 127.0.0.1:9464
+  lnetstat agent --check-config /etc/lnetstat/lnetstat.toml
+  lnetstat agent --status                           how the running agent is
+"""
 
 
-@click.command(help=__doc__)
+@click.command(help=HELP)
 @node_options
 @click.option("--stdout", is_flag=True, help="Print points as lines instead: path, value, second.")
 @click.option("--record", "recording", type=Name(), metavar="DIR", help="Record the raw text too.")
@@ -29,6 +44,7 @@ from lnetstat.config import ConfigError, contradictions, read_config
 @click.option("--status-file", "status", type=Name(), metavar="FILE", help=f"Keep the agent's state in FILE, such as {STATUS_PATH}.")
 @click.option("--status", "show_status", is_flag=True, help="Say how the running agent is, and exit with 0 to 3 as a Nagios check.")
 @click.option("--json", "as_json", is_flag=True, help="With --status: print the status file, with the verdict.")
+@schema_option(_schemas.agent)
 @click.pass_context
 def command(ctx: click.Context, /, check_config: str | None, show_status: bool, as_json: bool, **options: Any) -> None:
     if check_config:
@@ -40,6 +56,9 @@ def command(ctx: click.Context, /, check_config: str | None, show_status: bool, 
             ctx.exit(_show(_status_path(options), as_json))
         become(_settings(ctx, options))
     except ConfigError as error:
+        if show_status:  # 2 would be CRITICAL to a monitoring system
+            click.echo(f"UNKNOWN: {printable(str(error))}")
+            ctx.exit(UNKNOWN)
         raise click.UsageError(str(error)) from error
 
 
@@ -78,7 +97,7 @@ def _show(path: str, as_json: bool) -> int:
     status, why = read_status(path)
     level, lines = judge(status, time.time()) if status is not None else (UNKNOWN, [f"UNKNOWN: {why}"])
     if as_json:
-        click.echo(json.dumps({"verdict": LEVELS[level], "lines": lines, "status": status}, indent=2))
+        click.echo(json.dumps({"schema": 1, "verdict": LEVELS[level], "lines": lines, "status": status}, indent=2))
     else:
         click.echo("\n".join(lines))
     return level

@@ -15,6 +15,7 @@ from lnetstat.check.ranges import parse_range
 from lnetstat.check.verdict import SCHEMA_OF_JSON, Level, Result, as_json, plain, results_of, text_of, worst_of
 from lnetstat.cli._nodes import NodesType
 from lnetstat.cli._options import Name, Seconds, schema_option
+from lnetstat.cli._plugin import LnetPlugin
 from lnetstat.errors import LnetstatError, bug_line, shown
 from lnetstat.words import iso
 
@@ -50,34 +51,6 @@ class Threshold(click.ParamType):  # type: ignore[type-arg]
             self.fail(f"{shown(str(value))}: {error}", param, ctx)
 
 
-class _Plugin(click.Command):
-    """Says wrong options as a plugin must: UNKNOWN on stdout, which is all that a monitoring system shows, and status 3."""
-
-    def make_context(self, *arguments: Any, **more: Any) -> click.Context:
-        try:
-            return super().make_context(*arguments, **more)
-        except click.UsageError as error:
-            raise _told(error) from None
-        except LnetstatError as error:
-            click.echo(f"LNET UNKNOWN: {plain(str(error))}")
-            raise click.exceptions.Exit(int(Level.UNKNOWN)) from None
-
-    def invoke(self, ctx: click.Context) -> Any:
-        try:
-            return super().invoke(ctx)
-        except click.UsageError as error:
-            raise _told(error) from None
-
-
-class _WrongOptions(click.UsageError):
-    exit_code = int(Level.UNKNOWN)
-
-
-def _told(error: click.UsageError) -> click.UsageError:
-    click.echo(f"LNET UNKNOWN: {plain(error.format_message())}")
-    return _WrongOptions(error.format_message(), error.ctx)
-
-
 def _table_of_checks() -> str:
     lines = [f"  {'CHECK':<21} {'WARN':<6} {'CRIT':<5} WHAT"]
     lines += [f"  {kind.name:<21} {kind.warn or '-':<6} {kind.crit or '-':<5} {kind.help}" for kind in KINDS]
@@ -109,7 +82,7 @@ Examples:
 """
 
 
-@click.command(cls=_Plugin, help=HELP)
+@click.command(cls=LnetPlugin, help=HELP)
 @click.argument("source", required=False, metavar="[SOURCE]")
 @click.option("--root", type=Name(), default="/", metavar="DIR", help="Read DIR instead of /: a tree with proc/ and sys/, or peers, nis, …")
 @click.option("--last", "last_s", type=Seconds(), default="2h", show_default=True, help="How much of a record or a Graphite to look at.")

@@ -10,6 +10,8 @@ from typing import IO, Any
 
 import click
 
+from lnetstat.cli import _schemas
+from lnetstat.cli._options import schema_option
 from lnetstat.cli._text import aligned
 from lnetstat.cli._times import Moment, MomentType, window_ns
 from lnetstat.errors import LnetstatError, ParseError, SinkError, shown
@@ -46,6 +48,7 @@ Examples:
 @click.option("--host", help="Name of the host where the input does not tell.")
 @click.option("--begin", type=MomentType(), help="Leave out what is earlier: ISO 8601 with zone, epoch seconds, or -10m before the end.")
 @click.option("--end", type=MomentType(), help="Leave out this time and what is later.")
+@schema_option(_schemas.dump)
 def command(
     paths: tuple[str, ...],
     form: str,

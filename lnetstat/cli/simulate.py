@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lnetstat.cli._options import Name
+from lnetstat.cli import _schemas
+from lnetstat.cli._options import Name, schema_option
 from lnetstat.cli._progress import Bar
 from lnetstat.cli._scenario import BY_SIGNAL, TERMINATED, checking, processes_here, scenario_options, settings, tell
 
@@ -35,6 +36,7 @@ LIST_WIDTH = 100
 @click.option("--duration", metavar="TIME", help="How long to simulate, for example 20min (key run.duration).")
 @scenario_options
 @click.option("--json", "as_json", is_flag=True, help="What was written and the truth as one JSON document on stdout.")
+@schema_option(_schemas.simulate)
 @click.option("--list", "listing", is_flag=True, help="List the presets.")
 @click.option("--show", metavar="PRESET", help="Print a preset's file, to start one of your own from.")
 def command(name: str | None, listing: bool, show: str | None, **options: Any) -> int:

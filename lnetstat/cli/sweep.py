@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lnetstat.cli._options import Name
+from lnetstat.cli import _schemas
+from lnetstat.cli._options import Name, schema_option
 from lnetstat.cli._progress import Bar
 from lnetstat.cli._scenario import TERMINATED, checking, processes_here, scenario_options, settings, tell
 
@@ -31,6 +32,7 @@ FORMATS = (".csv", ".parquet", ".html", ".md")
 )
 @click.option("-o", "--output", type=Name(), metavar="FILE", help=f"Write the result here too: {', '.join(FORMATS)}.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout instead of the table.")
+@schema_option(_schemas.sweep)
 def command(name: str, over: tuple[str, ...], output: str | None, as_json: bool, **options: Any) -> int:
     """Simulate a scenario with every combination of some values: what does which tunable cost.
 

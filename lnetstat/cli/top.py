@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lnetstat.cli._options import Interval, Name
+from lnetstat.cli import _schemas
+from lnetstat.cli._options import Interval, Name, schema_option
 from lnetstat.cli._times import Moment, MomentType
 from lnetstat.words import printable
 
@@ -40,6 +41,7 @@ ENTER, LEAVE = "\x1b[?1049h\x1b[H\x1b[J", "\x1b[?1049l"
 @click.option("-n", "--samples", type=click.IntRange(min=1), help="Print so many samples as text; from the second on there are rates.")
 @click.option("--rows", type=click.IntRange(min=1), default=10, show_default=True, help="Text: the worst rows of each table.")
 @click.option("--json", "as_json", is_flag=True, help="Print one sample as JSON, all rows with raw numbers.")
+@schema_option(_schemas.top)
 def command(
     recording: str | None,
     root: str,

@@ -101,8 +101,19 @@ def backlog_check(name: str, backlog: int | None, nodes: int) -> Check:
     return Check(Level.OK, f"{name} backlog", f"{how}: {known}, for {counted(nodes, 'node')}")
 
 
-def conf_checks(path: str, series: int, nodes: int) -> Iterator[Check]:
-    """Yield what the settings of a carbon.conf lose of `series` series a second from each of `nodes` nodes."""
+def proof_check(asks_graphite: bool) -> Check:
+    """Say what connections to a Carbon do not show. `asks_graphite`: whether a graphite-web is asked as well."""
+    what = "connections were opened, nothing was sent: not proved that it is a Carbon which listens, and that it keeps what it gets"
+    if asks_graphite:
+        return Check(Level.OK, "carbon proof", f"{what}; graphite-web answers for its own Carbon, which may be another one")
+    return Check(Level.OK, "carbon proof", what, "--graphite URL asks a Carbon what it has lost")
+
+
+def conf_checks(path: str, series: int, nodes: int, resend_s: float = RESEND_S) -> Iterator[Check]:
+    """Yield what the settings of a carbon.conf lose of `series` series a second from each of `nodes` nodes.
+
+    `resend_s`: what agents have sent so lately they send again when Carbon is killed.
+    """
     try:
         cache = read_conf(path)
     except (OSError, ValueError, configparser.Error) as error:
@@ -114,7 +125,7 @@ def conf_checks(path: str, series: int, nodes: int) -> Iterator[Check]:
     total = series * nodes
     yield creates_check(number_of(cache.get("max_creates_per_minute", CREATES_DEFAULT)), total)
     yield cache_check(number_of(cache.get("max_cache_size", CACHE_DEFAULT)), total)
-    yield updates_check(number_of(cache.get("max_updates_per_second", UPDATES_DEFAULT)), total)
+    yield updates_check(number_of(cache.get("max_updates_per_second", UPDATES_DEFAULT)), total, resend_s)
     if cache.get("enable_tags", "True").lower() in ("true", "1", "yes"):
         what = "ENABLE_TAGS: every new series is posted to TAGDB's web server as well"
         yield Check(Level.WARNING, "carbon.conf tags", what, "ENABLE_TAGS = False, unless tags are used")
@@ -151,17 +162,19 @@ def creates_check(creates_per_min: float, total: int) -> Check:
     return Check(level, name, what, "MAX_CREATES_PER_MINUTE = inf in [cache], then restart carbon")
 
 
-def updates_check(updates_per_s: float, total: int) -> Check:
+def updates_check(updates_per_s: float, total: int, resend_s: float = RESEND_S) -> Check:
     """Say how long points stay in carbon's memory, where a kill loses them, before the agent would not send them again."""
     name = "carbon.conf updates"
     if updates_per_s == float("inf"):
         return Check(Level.OK, name, "MAX_UPDATES_PER_SECOND = inf: points are written as fast as the disk takes them")
     seconds = total / updates_per_s if updates_per_s > 0 else float("inf")
     what = f"MAX_UPDATES_PER_SECOND = {updates_per_s:g}: each of {total} series is written every {_time(seconds / 60)}"
-    if seconds > RESEND_S:
-        what += f"; when carbon is killed, what is older than the {RESEND_S:g} s that are sent again is lost"
+    if seconds > resend_s:
+        what += f"; when carbon is killed, what is older than the {resend_s:g} s that are sent again is lost"
         return Check(Level.WARNING, name, what, "MAX_UPDATES_PER_SECOND = inf, or several carbon-caches behind a relay")
-    return Check(Level.OK, name, f"MAX_UPDATES_PER_SECOND = {updates_per_s:g}: each of {total} series is written at least once a minute")
+    return Check(
+        Level.OK, name, f"MAX_UPDATES_PER_SECOND = {updates_per_s:g}: each of {total} series is written at least every {resend_s:g} s"
+    )
 
 
 def cache_check(points_max: float, total: int) -> Check:

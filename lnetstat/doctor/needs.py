@@ -74,7 +74,7 @@ def spool_checks(folder: str | None, series: int = SERIES_MAX, bytes_max: int = 
     hours = bytes_max / (series * LINE_BYTES) / 3600
     lasts = f"{_size(bytes_max)} hold about {hours:.1f} h of {series} series a second"
     if folder is None:
-        yield Check(Level.OK, "spool", f"not looked at; {lasts}", "name its folder with --spool DIR to have its disk checked")
+        yield Check(Level.OK, "spool", f"not looked at; {lasts}", "--spool DIR or --config FILE have its disk checked")
         return
     place = folder
     while not os.path.lexists(place) and os.path.dirname(place) != place:

@@ -88,8 +88,11 @@ def rule_for(path: str, rules: Sequence[Rule]) -> Rule | None:
     return next((rule for rule in rules if rule.pattern.search(path)), None)
 
 
-def schemas_checks(path: str, prefix: str = PREFIX, spool_age_s: float = SPOOL_AGE_S_MAX) -> Iterator[Check]:
-    """Yield what a storage-schemas.conf makes of our metrics: one line for each of its sections that any of them meets."""
+def schemas_checks(path: str, prefix: str = PREFIX, spool_age_s: float = SPOOL_AGE_S_MAX, interval_s: float = 1.0) -> Iterator[Check]:
+    """Yield what a storage-schemas.conf makes of our metrics: one line for each of its sections that any of them meets.
+
+    `spool_age_s`: how old a point may be when it is sent at last; `interval_s`: how far apart they are.
+    """
     try:
         rules = read_rules(path)
     except (OSError, ValueError) as error:
@@ -100,7 +103,7 @@ def schemas_checks(path: str, prefix: str = PREFIX, spool_age_s: float = SPOOL_A
         rule = rule_for(path_of(metric, prefix), rules)
         met.setdefault(rule.name if rule else "", (rule, []))[1].append(metric)
     for rule, metrics in met.values():
-        yield _schema_check(rule, metrics, prefix, spool_age_s)
+        yield _schema_check(rule, metrics, prefix, spool_age_s, max(1.0, interval_s))
 
 
 def _unreadable(name: str, path: str, error: Exception) -> Check:
@@ -109,7 +112,7 @@ def _unreadable(name: str, path: str, error: Exception) -> Check:
     return Check(Level.CRITICAL, name, f"{path}: {error}", "carbon does not take it so either: correct it")
 
 
-def _schema_check(rule: Rule | None, metrics: Sequence[Metric], prefix: str, spool_age_s: float) -> Check:
+def _schema_check(rule: Rule | None, metrics: Sequence[Metric], prefix: str, spool_age_s: float, interval_s: float) -> Check:
     which = _which(metrics)
     if rule is None:
         what = f"no section fits {which}: carbon keeps them 60s:1d, so 59 of 60 points are overwritten"
@@ -121,10 +124,11 @@ def _schema_check(rule: Rule | None, metrics: Sequence[Metric], prefix: str, spo
     except ValueError as error:
         return Check(Level.CRITICAL, name, str(error), "carbon does not take it so either: correct it")
     kept = f"{which}: {text}"
-    if finest.step_s > 1:
-        lost = f"{finest.step_s - 1} of {finest.step_s} points overwrite one another"
+    if finest.step_s > interval_s:
+        points = finest.step_s / interval_s
+        lost = f"{points - 1:g} of {points:g} points overwrite one another"
         remedy = f"put what `{OURS}` prints first in the file, or run the agent with -i {finest.step_s}s; whisper files that exist stay"
-        return Check(Level.WARNING, name, f"{kept}: at 1 s {lost}", remedy)
+        return Check(Level.WARNING, name, f"{kept}: at {interval_s:g} s {lost}", remedy)
     if all(metric.pattern.startswith("self.") or ".top." in metric.pattern for metric in metrics):
         return Check(Level.OK, name, kept)
     if finest.span_s < spool_age_s:

@@ -188,7 +188,70 @@ def test_a_table_that_is_none_is_told_and_no_text_acts(tree, text, level, words)
 
 def test_a_root_that_is_no_folder_is_one_line(tmp_path, capsys):
     assert run(["doctor", "--root", str(tmp_path / "none")]) == 3
-    assert "not a folder" in capsys.readouterr().err
+    assert "UNKNOWN: node: " in (line := capsys.readouterr().out.splitlines()[0])
+    assert "not a folder" in line
+
+
+@pytest.mark.parametrize("words", [["--no-such"], ["--nodes", "0"], ["--carbon"], ["--prefix", "a b"], ["extra"]], ids=" ".join)
+def test_wrong_options_are_unknown_to_a_monitoring_system(words, capsys):
+    assert run(["doctor", *words]) == 3
+    told = capsys.readouterr()
+    assert told.out.startswith("UNKNOWN: ")
+    assert len(told.out.splitlines()) == 1
+    assert "Error: " in told.err
+
+
+# ---- the agent's configuration
+
+
+def configuration(folder, text):
+    (folder / "lnetstat.toml").write_text(text)
+    return folder / "lnetstat.toml"
+
+
+def test_the_doctor_looks_where_the_agent_of_a_configuration_would(tree, tmp_path):
+    (tmp_path / "carbon.conf").write_text("[cache]\nMAX_UPDATES_PER_SECOND = 5\nENABLE_TAGS = False\n")
+    with listening(50) as (_, address):
+        text = f'root = "{tree}"\n[carbon]\nto = "{address}"\nresend = "5min"\n[spool]\nfolder = "{tmp_path}"\nmax_bytes = "20M"\n'
+        file = configuration(tmp_path, text)
+        _, checks = doctor("--config", file, "--carbon-conf", tmp_path / "carbon.conf", "--series", 1000)
+        assert checks["configuration"] == ("OK", f"{file}: right")
+        assert str(tree) in checks["table peers"][1]
+        assert checks[f"carbon {address}"][0] == "OK"
+        assert "not proved" in checks["carbon proof"][1]
+        assert "19.1 MiB hold about 0.1 h" in checks["spool"][1]
+        assert checks["carbon.conf updates"][0] == "OK"  # every 200 s, and five minutes are sent again
+        assert doctor("--carbon-conf", tmp_path / "carbon.conf", "--series", 1000, "--root", tree)[1]["carbon.conf updates"][0] == "WARNING"
+
+
+def test_what_the_command_line_says_outweighs_the_configuration(tree, tmp_path):
+    file = configuration(tmp_path, f'root = "{tree}"\n[carbon]\nto = "no.such.invalid:2003"\n')
+    with listening(50) as (_, address):
+        _, checks = doctor("--config", file, "--carbon", address)
+    assert f"carbon {address}" in checks
+    assert "carbon no.such.invalid:2003" not in checks
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("[carbon]\nto = 7\n", "expected a list"), ("nonsense = 1\n", "no such key"), ("", "say where points go"), ("[", "not TOML")],
+    ids=["value", "key", "nowhere", "text"],
+)
+def test_a_configuration_that_no_agent_starts_with_is_critical_and_the_rest_is_looked_at(tree, tmp_path, text, words):
+    status, checks = doctor("--config", configuration(tmp_path, text), "--root", tree)
+    assert status == 2
+    assert checks["configuration"][0] == "CRITICAL"
+    assert words in checks["configuration"][1]
+    assert checks["table peers"][0] == "OK"
+
+
+def test_storage_is_judged_by_the_interval_of_the_agent(tree, tmp_path):
+    (tmp_path / "schemas").write_text("[all]\npattern = .*\nretentions = 10s:2d\n")
+    file = configuration(tmp_path, f'root = "{tree}"\ninterval = "10s"\n[carbon]\nto = "127.0.0.1:1"\n')
+    _, checks = doctor("--config", file, "--storage-schemas", tmp_path / "schemas")
+    assert checks["storage-schemas [all]"][0] == "OK"
+    _, checks = doctor("--root", tree, "--storage-schemas", tmp_path / "schemas")
+    assert "9 of 10 points overwrite one another" in checks["storage-schemas [all]"][1]
 
 
 def test_critical_outweighs_unknown_and_that_a_warning():

@@ -95,7 +95,7 @@ def test_examples_are_commands_that_there_are(verb):
 
 def test_what_the_words_add_belongs_to_something_that_there_is():
     known = {*VERBS, "lnetstat", "service", "lnetstat.toml"}
-    for table in (_man_words.EXAMPLES, _man_words.FILES, _man_words.ENVIRONMENT, _man_words.SIGNALS, _man_words.SEE_ALSO):
+    for table in (_man_words.FILES, _man_words.ENVIRONMENT, _man_words.SIGNALS, _man_words.SEE_ALSO):
         assert set(table) <= known
     source = "".join(path.read_text() for path in (ROOT / "lnetstat").rglob("*.py") if "_man" not in path.name)
     for pairs in _man_words.ENVIRONMENT.values():
