@@ -7,6 +7,7 @@ from typing import Protocol
 
 import click
 
+from lnetstat.cli._nodes import hosts_of
 from lnetstat.cli._options import MetricPrefix
 from lnetstat.cli._progress import Bar
 from lnetstat.cli._times import Moment, MomentType, parse_moment, window_ns
@@ -44,7 +45,7 @@ Examples:
 @click.option("--shift-to", metavar="now|TIME", help="Move all stamps: a paced replay begins then, one without pauses ends then.")
 @click.option("--begin", type=MomentType(), metavar="TIME", help="From this time on: ISO 8601 with zone, epoch seconds, or -10m.")
 @click.option("--end", type=MomentType(), metavar="TIME", help="Up to this time, exclusive; -10m counts from the end of the recording.")
-@click.option("--host", "hosts", multiple=True, help="Only this host (may be repeated).")
+@click.option("--host", "hosts", multiple=True, metavar="NODESET", help="Only these hosts: rtr1, rtr[1-8] (may be repeated).")
 @click.option("--prefix", type=MetricPrefix(), default="lnet", show_default=True, help="First node of every metric path.")
 def command(
     recording: str,
@@ -63,7 +64,7 @@ def command(
         raise click.BadParameter(f"{speed}: expected a number above 0", param_hint="--speed")
     shift_to_ns = _shift_to_ns(shift_to)
     recorded = open_recorded(recording) or Recording(recording)
-    _check_hosts(recorded, hosts)
+    hosts = hosts_of(hosts, recorded.hosts, recorded.folder)
     begin_ns, end_ns = window_ns(begin, end, recorded.end_ns)
     speed = 1.0 if speed is None and folder else speed
     source = ReplaySource(recorded, begin_ns=begin_ns, end_ns=end_ns, hosts=hosts or None, speed=speed, shift_to_ns=shift_to_ns)
@@ -119,13 +120,6 @@ def _shift_to_ns(text: str | None) -> int | None:
     if moment.before_end:
         raise click.BadParameter(f"'{text}': expected now or a time", param_hint="--shift-to")
     return moment.time_ns
-
-
-def _check_hosts(recording: Recorded, hosts: tuple[str, ...]) -> None:
-    known = recording.hosts
-    for host in hosts:
-        if host not in known:
-            raise SourceError(f"{recording.folder}: no host {host}: it holds {', '.join(known) or 'nothing yet'}")
 
 
 def _announce_shift(recording: Recorded, shift_ns: int) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from lnetstat.cli import _schemas
+from lnetstat.cli._nodes import hosts_of
 from lnetstat.cli._options import Interval, Name, schema_option
 from lnetstat.cli._times import Moment, MomentType
 from lnetstat.words import printable
@@ -34,7 +35,9 @@ ENTER, LEAVE = "\x1b[?1049h\x1b[H\x1b[J", "\x1b[?1049l"
 @click.option(
     "--ssh", "ssh", type=Name(), default="ssh", show_default=True, metavar="COMMAND", help="With -w: the ssh to use, with options."
 )
-@click.option("--host", type=Name(), help="Only this host of a recording; else the name to show for this node.")
+@click.option(
+    "--host", type=Name(), metavar="NODESET", help="Only these hosts of a recording: rtr[1-8]; else the name to show for this node."
+)
 @click.option("-i", "--interval", "interval_s", type=Interval(), default="1s", show_default=True, help="Time between samples.")
 @click.option("--at", type=MomentType(), metavar="TIME", help="Recording: begin here (ISO 8601 with a zone, or -10m before its end).")
 @click.option("--once", is_flag=True, help="Print one sample as text, and end. So it is where the output is no terminal.")
@@ -106,7 +109,7 @@ def _recorded(path: str, host: str | None, at: Moment | None, *, plain: bool, sa
     found = open_recorded(path)
     if found is None:
         raise SourceError(f"{path}: no recording: expected the folder that `lnetstat record` wrote, or raw files of collectl")
-    feed = RecordingFeed(found, path, host)
+    feed = RecordingFeed(found, path, hosts_of((host,), found.hosts, path) if host else ())
     if at:
         ticks = feed.seek(at.absolute_ns(feed.end_ns))
     else:

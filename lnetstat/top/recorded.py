@@ -32,18 +32,16 @@ class _Held:
 
 
 class RecordingFeed:
-    """A recording (or raw files of collectl), tick by tick: what is read from one look of `host` (or of the first host) to its next.
+    """A recording (or raw files of collectl), tick by tick: what is read from one look of the first host to its next.
 
-    The moves return the ticks to show, oldest first: the last is the one to look at, those before it are its history, shorter where there
+    `hosts`: only these of the recording; empty for all. The moves return the ticks to show, oldest first: the last is the one to look at, those before it are its history, shorter where there
     are many rows. None: there is nothing further. Some ticks around the current one are held. Raises SourceError where nothing is recorded.
     """
 
-    def __init__(self, recorded: Recorded, name: str, host: str | None = None) -> None:
-        if host is not None and host not in recorded.hosts:
-            raise SourceError(f"{name}: no host {host}: it holds {', '.join(recorded.hosts) or 'nothing yet'}")
+    def __init__(self, recorded: Recorded, name: str, hosts: tuple[str, ...] = ()) -> None:
         self._recorded = recorded
-        self._hosts = (host,) if host else None
-        self._main = host or next(iter(recorded.hosts), "")
+        self._hosts = hosts or None
+        self._main = next(iter(hosts or recorded.hosts), "")
         self._parser = Parser()
         self._anchor = ""
         self._ticks: list[_Held] = []

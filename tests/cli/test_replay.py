@@ -167,3 +167,10 @@ def test_other_words_are_refused(text: str) -> None:
 
 def test_the_stamp_of_the_tests_is_what_it_says() -> None:
     assert datetime(2026, 8, 14, 12, tzinfo=UTC).timestamp() == BEGIN_S
+
+
+@pytest.mark.parametrize("words", [("--host", "rtr[1-2]"), ("--host", "rtr1,rtr2"), ("--host", "rtr1", "--host", "rtr2")], ids=" ".join)
+def test_many_hosts_are_named_as_administrators_write_them(tmp_path: Path, words: tuple[str, ...]) -> None:
+    recording = record(tmp_path / "rec", hosts=("rtr1", "rtr2", "oss1"))
+    assert run(["replay", str(recording), "--to", str(tmp_path / "out"), "--speed", "10000", *words]) == 0
+    assert sorted(folder.name for folder in (tmp_path / "out").iterdir()) == ["rtr1", "rtr2"]
