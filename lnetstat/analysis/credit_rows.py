@@ -61,30 +61,54 @@ def rows_by_host(table: pd.DataFrame, resource: Resource) -> Iterator[tuple[str,
 
     Rows without a limit are left out: routed peers, 0@lo, torn rows.
     """
-    table = table[table[resource.limit] > 0].dropna(subset=list(resource.columns))
-    for host, own in table.groupby("host", observed=True, sort=False):
-        lowest = own.groupby([resource.key, "row"], observed=True, sort=False)[[resource.credits, resource.low_water]].min().min(axis=1)
-        worst = lowest.nsmallest(MOST_DETAILED).index
-        if len(worst) < len(lowest):
-            own = own[pd.MultiIndex.from_frame(own[[resource.key, "row"]]).isin(worst)]
-        yield str(host), _rows(str(host), resource, own), int((lowest < 0).sum())
+    counted = _integers(table, resource.limit) > 0
+    for name in resource.columns:
+        if table[name].hasnans:
+            counted &= table[name].notna().to_numpy(bool)
+    places = np.flatnonzero(counted)
+    host, hosts = pd.factorize(table["host"])
+    subject, subjects = pd.factorize(table[resource.key])
+    numbers = _integers(table, "row")
+    ids = subject * (int(numbers.max(initial=0)) + 1) + numbers  # one for each subject and number of its row
+    hosts_there, first = np.unique(host[places], return_index=True)
+    for each in hosts_there[np.argsort(first)].tolist():
+        own = places if len(hosts_there) == 1 else places[host[places] == each]
+        rows, short = _rows(str(hosts[each]), resource, table, own, ids[own])
+        named = [row._replace(subject=str(subjects[subject[at]]), row=int(numbers[at])) for at, row in rows]
+        yield str(hosts[each]), named, short
 
 
-def _rows(host: str, resource: Resource, own: pd.DataFrame) -> list[Row]:
-    """Return the rows of one host, in the order in which they first stand in `own`.
+def _integers(table: pd.DataFrame, name: str) -> IntArray:
+    """Return a column of whole numbers, 0 where one is missing."""
+    column = table[name]
+    return column.to_numpy(np.int64) if not column.hasnans else column.fillna(0).to_numpy(np.int64)
 
-    Columns become arrays once, and are cut: a table of each row would take longer to make than to measure.
+
+def _rows(host: str, resource: Resource, table: pd.DataFrame, places: IntArray, ids: IntArray) -> tuple[list[tuple[int, Row]], int]:
+    """Return the worst rows of one host, still without a name, each with the place of its first sample, and how many were below 0.
+
+    They stand in the order in which they first come. Columns become arrays once, and are cut: a table of each row would take longer to
+    make than to measure.
     """
-    number = own.groupby([resource.key, "row"], observed=True, sort=False).ngroup().to_numpy()
-    order = np.lexsort((own["time_ns"].to_numpy(), number))
-    ends = np.cumsum(np.bincount(number))
+    number, different = pd.factorize(ids)
+    time_ns = table["time_ns"].to_numpy(np.int64)[places]
+    if len(different) < 1 << 16 and bool((time_ns[1:] >= time_ns[:-1]).all()):
+        order = np.argsort(number.astype(np.uint16), kind="stable")  # of small numbers: in one pass
+    else:
+        order = np.lexsort((time_ns, number))
+    ends = np.cumsum(np.bincount(number, minlength=len(different)))
     begins = np.append(0, ends[:-1])
-    first = own[[resource.key, "row"]].iloc[order[begins]]
-    columns = _columns(resource, own, order)
-    return [
-        _row(host, resource, str(subject), int(place), columns.between(begin, end))
-        for subject, place, begin, end in zip(first[resource.key], first["row"], begins.tolist(), ends.tolist(), strict=True)
-    ]
+    free, low_water = (_integers(table, name)[places] for name in (resource.credits, resource.low_water))
+    lowest = np.minimum.reduceat(np.minimum(free, low_water)[order], begins)
+    worst = np.sort(np.argsort(lowest, kind="stable")[:MOST_DETAILED])
+    columns = _columns(resource, table, places)
+    rows: list[tuple[int, Row]] = []
+    for begin, end in zip(begins[worst].tolist(), ends[worst].tolist(), strict=True):
+        row = _row(host, resource, "", 0, columns.at(order[begin:end]))
+        if rows and np.array_equal(rows[-1][1].time_s, row.time_s):
+            row = row._replace(time_s=rows[-1][1].time_s)  # one array for all: what is made of it is made once
+        rows.append((int(places[order[begin]]), row))
+    return rows, int((lowest < 0).sum())
 
 
 class _Columns(NamedTuple):
@@ -97,10 +121,11 @@ class _Columns(NamedTuple):
     windowed: npt.NDArray[np.bool_]
     queue_bytes: FloatArray | None
 
-    def between(self, begin: int, end: int) -> "_Columns":
-        queue_bytes = None if self.queue_bytes is None else self.queue_bytes[begin:end]
-        time_ns, free, low_water, limit = (each[begin:end] for each in (self.time_ns, self.credits, self.low_water, self.limit))
-        return _Columns(time_ns, free, low_water, limit, self.windowed[begin:end], queue_bytes)
+    def at(self, places: IntArray) -> "_Columns":
+        """Return the samples at these places, in this order."""
+        queue_bytes = None if self.queue_bytes is None else self.queue_bytes[places]
+        time_ns, free, low_water, limit = (each[places] for each in (self.time_ns, self.credits, self.low_water, self.limit))
+        return _Columns(time_ns, free, low_water, limit, self.windowed[places], queue_bytes)
 
 
 def _columns(resource: Resource, samples: pd.DataFrame, order: IntArray) -> _Columns:
@@ -134,6 +159,16 @@ def _row(host: str, resource: Resource, subject: str, number: int, samples: _Col
         samples.windowed,
         samples.queue_bytes,
     )
+
+
+def slim(peers: pd.DataFrame) -> pd.DataFrame:
+    """Return what rows of credits are made of, in as few bytes as hold it: to be sent to another process."""
+    wanted = {"host", "time_ns", "low_water_reset", "row", "queue_bytes"}
+    wanted |= {name for each in RESOURCES if each.table == "peers" for name in (each.key, *each.columns)}
+    found = peers[[name for name in peers if name in wanted]]
+    whole = [name for name in found if found[name].dtype == np.int64]
+    extents = {name: np.result_type(np.min_scalar_type(found[name].min()), np.min_scalar_type(found[name].max())) for name in whole}
+    return found.astype({name: dtype for name, dtype in extents.items() if dtype.kind == "i" or found[name].min() >= 0})
 
 
 def row_of(host: str, resource: Resource, subject: str, samples: pd.DataFrame) -> Row:

@@ -6,6 +6,9 @@ never (min >= 0), touched (min < 0, never sampled below 0), intermittent (sample
 for >= 1 s on end).
 """
 
+from collections.abc import Iterator
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
@@ -17,6 +20,7 @@ from lnetstat.frames import Frames
 
 SUSTAINED_FRACTION = 0.01
 SUSTAINED_SPELL_S = 1.0
+MOST_COUNTED = 1 << 16  # different values that are counted rather than sorted
 MOST_RESETS = 50  # times told one by one
 DRAWN_ROWS = 4
 GRADES = ("never", "touched", "intermittent", "sustained")
@@ -38,7 +42,7 @@ def credit_use(frames: Frames, incidents: dict[str, tuple[Interval, ...]]) -> tu
             if resource.table == "peers" and host in scans:
                 rows = [row._replace(scans=scans[host]) for row in rows]
             own = incidents.get(host, ())
-            graded = [(measure(row, own), row) for row in rows]
+            graded = list(zip(_measured(rows, own), rows, strict=True))
             graded.sort(key=lambda pair: badness(pair[0]), reverse=True)
             if resource.name == "peer_credits":
                 graded = _sized(graded, traffic_of(frames, host))
@@ -138,11 +142,43 @@ def badness(use: CreditUse) -> tuple[int, float, float, float]:
     return GRADES.index(use.grade), float(use.waiting_max), use.fraction_time_oversubscribed, share
 
 
+class _Moments(NamedTuple):
+    """What the times of a row's samples tell; rows that were sampled together share it.
+
+    `span`: how long each sample stands; `in_dips`: whether it lies in an incident, `dips` the same of all scans.
+    """
+
+    time_s: FloatArray
+    scans: listed.Scans
+    typical_s: float
+    span: FloatArray
+    in_dips: npt.NDArray[np.bool_]
+    dips: npt.NDArray[np.bool_]
+
+
+def _moments_of(row: Row, incidents: tuple[Interval, ...]) -> _Moments:
+    scans = row.scans or listed.scans_at(row.time_s)
+    typical = typical_interval(scans.time_s)
+    in_dips = spells.inside(row.time_s, incidents, typical / 2)
+    dips = in_dips if scans.time_s is row.time_s else spells.inside(scans.time_s, incidents, typical / 2)
+    return _Moments(row.time_s, scans, typical, listed.span_of(row.time_s, scans), in_dips, dips)
+
+
+def _measured(rows: list[Row], incidents: tuple[Interval, ...]) -> Iterator[CreditUse]:
+    moments: _Moments | None = None
+    for row in rows:
+        if moments is None or moments.time_s is not row.time_s:
+            moments = _moments_of(row, incidents)
+        yield _measure(row, incidents, moments)
+
+
 def measure(row: Row, incidents: tuple[Interval, ...] = ()) -> CreditUse:
     """Return how far the credits of one row were used."""
-    scans = row.scans or listed.scans_at(row.time_s)
-    span = listed.span_of(row.time_s, scans)
-    typical = typical_interval(scans.time_s)
+    return _measure(row, incidents, _moments_of(row, incidents))
+
+
+def _measure(row: Row, incidents: tuple[Interval, ...], moments: _Moments) -> CreditUse:
+    _, scans, typical, span, in_dips, dips = moments
     below = row.credits < 0
     limit = int(row.limit[-1])
     lowest = int(min(row.low_water.min(), row.credits.min()))
@@ -156,8 +192,6 @@ def measure(row: Row, incidents: tuple[Interval, ...] = ()) -> CreditUse:
     windows = float((row.low_water[row.windowed] < 0).mean()) if row.windowed.any() else None
     in_use = row.limit - row.credits
     risen = np.flatnonzero((np.diff(row.low_water) > 0) & ~row.windowed[1:]) + 1
-    in_dips = spells.inside(row.time_s, incidents, typical / 2)
-    dips = in_dips if scans.time_s is row.time_s else spells.inside(scans.time_s, incidents, typical / 2)
     return CreditUse(
         host=row.host,
         resource=row.resource,
@@ -270,6 +304,10 @@ def weighted_percentile(values: IntArray, weight: FloatArray, percent: float) ->
     """Return the percentile of values that stand for different times."""
     if weight.sum() <= 0:
         return float(np.percentile(values, percent))
+    least = int(values.min())
+    if int(values.max()) - least < MOST_COUNTED:
+        share = np.cumsum(np.bincount(values - least, weight)) / weight.sum()
+        return float(least + min(int(np.searchsorted(share, percent / 100)), share.size - 1))
     order = np.argsort(values)
     share = np.cumsum(weight[order]) / weight.sum()
     return float(values[order][min(int(np.searchsorted(share, percent / 100)), values.size - 1)])

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from lnetstat.analysis import health, listed, odd_one_out, odd_paths, signals, skew, verdicts
+from lnetstat.analysis import credit_rows, health, listed, odd_one_out, odd_paths, signals, skew, verdicts
 from lnetstat.analysis.assembly import assembled
 from lnetstat.analysis.cpu import CpuUse, cpu_use
 from lnetstat.analysis.credit_rows import RESOURCES
@@ -185,6 +185,9 @@ def _merged(found: dict[Chunk, _Reduced]) -> list[Chunk]:
 
 def packed(part: HostPart) -> HostPart:
     """Return the part with its credits packed, to be sent or kept."""
+    if isinstance(part.credits, Frames) and "peers" in part.credits.tables:
+        peers = credit_rows.slim(part.credits.tables["peers"])
+        part = part._replace(credits=part.credits._replace(tables=part.credits.tables | {"peers": peers}))
     return part._replace(credits=zlib.compress(pickle.dumps(part.credits, pickle.HIGHEST_PROTOCOL), 1))
 
 
