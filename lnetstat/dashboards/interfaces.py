@@ -76,7 +76,8 @@ INTERFACE_HEALTH = Dashboard(
 ITSELF = Dashboard(
     "lnetstat-self",
     "lnetstat itself",
-    "Do the agents run in time, read all their files, and deliver all their points?",
+    "Do the agents run in time, read all their files, and deliver all their points? Only `lnetstat agent` sends these; collectl and "
+    "replays do not.",
     60,
     (HOST,),
     (

@@ -26,7 +26,14 @@ They read the metrics that `lnetstat agent`, `lnetstat replay --carbon` and the 
   There are no menus there: all hosts and networks are asked for, and the worst ten of each panel are drawn.
 
 `lnetstat dashboards build --to DIR` writes both kinds of files. `lnetstat watch REC --events graphite://HOST` posts what it finds as
-Graphite events with the tag `lnetstat`: all panels mark them.
+Graphite events with the tag `lnetstat`, at the times when it began and ended: all panels mark them.
+
+On the stack's own page a rate goes on over a missing sample or two, by how often the node is sampled; what is longer is a gap. Grafana and
+graphite-web bridge 60 points. Incidents that are known to be of another host than the chosen one are listed there, but not shaded.
+
+The page: the first graphs of [overview](page-overview.png), [router](page-router.png), [OSS](page-oss.png), [credits](page-credits.png),
+[dead time](page-light.png) ([dark](page-dark.png), [narrow](page-narrow.png)), [interface health](page-interfaces.png) and
+[lnetstat itself](page-self.png), filled from the recordings of `make demo`, the last by two agents.
 
 The Grafana files were read with Grafana's foundation SDK (11.6), and all their queries were sent to a real graphite-web; a real Grafana
 server has not seen them.

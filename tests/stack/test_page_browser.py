@@ -69,6 +69,7 @@ def view(rig, browser):
         view = browser.page(width, height)
         views.append(view)
         view.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        view.send("Emulation.setFocusEmulationEnabled", enabled=True)  # other pages are open: each is as if it were in front
         view.send("Network.setBlockedURLs", urls=list(blocked))
         view.open(f"{rig.stack.page_url}?{urlencode({'dashboard': 'test'} | query)}")
         drawn(view)
@@ -290,6 +291,9 @@ def test_keys_a_switch_that_is_remembered_and_an_address_that_is_not_understood(
 def test_the_page_fits_a_phone_and_a_desk(view, rig, width):
     seen = view(width=width, host="rtr1", **around(rig))
     assert seen.value("document.documentElement.scrollWidth") == width
+    seen.send("Emulation.setDeviceMetricsOverride", width=width + 100, height=1000, deviceScaleFactor=1, mobile=False)
+    seen.wait(f"Math.abs({PLOT}._fullLayout.width - {PLOT}.clientWidth) < 1 && innerWidth === {width + 100}")
+    assert seen.console() == []
 
 
 def post(rig, event):

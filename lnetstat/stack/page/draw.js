@@ -1,6 +1,6 @@
 // One panel's picture with plotly. Every text goes through `inert`: plotly reads <b>, <a href> and %{…} in texts.
 import { Failure } from "./graphite.js";
-import { printable, rounded, scale } from "./numbers.js";
+import { decimals, printable, scale } from "./numbers.js";
 
 export const MISSING = "plotly.js is not here: install lnetstat[analysis], then lnetstat stack down and up.";
 
@@ -60,7 +60,7 @@ export async function draw(place, panel, curves, range, incidents) {
     dragmode: matchMedia("(pointer: coarse)").matches ? false : "zoom",
     barmode: "stack", bargap: 0,
     xaxis: {
-      type: "date", range: [range.from, range.until], hoverformat: "%Y-%m-%d %H:%M:%S UTC", tickformatstops: TICKS, tickangle: 0, nticks: Math.max(3, Math.floor(place.clientWidth / 110)),
+      type: "date", range: [range.from, range.until], hoverformat: "%Y-%m-%d %H:%M:%S UTC", tickformatstops: TICKS, tickangle: 0, nticks: Math.max(4, Math.floor(place.clientWidth / 110)),
       gridcolor: colours.line, linecolor: colours.line, zeroline: false,
     },
     yaxis: {
@@ -118,7 +118,7 @@ function trace(panel, curve, divisor, unit, colours) {
   const values = divisor === 1 ? y : y.map((value) => (value === null ? null : value / divisor));
   const colour = colours.curves[curve.number % COLOURS];
   const most = Math.max(Math.abs(curve.least), Math.abs(curve.most)) / divisor;
-  const shared = { x, y: values, name: inert(curve.label, 60), yaxis: curve.right ? "y2" : "y", hovertemplate: `%{y:${rounded(most)}}${unit && ` ${inert(unit)}`}` };
+  const shared = { x, y: values, name: inert(curve.label, 60), yaxis: curve.right ? "y2" : "y", hovertemplate: `%{y:,.${decimals(most)}~f}${unit && ` ${inert(unit)}`}` };
   if (panel.kind === "bars") return { ...shared, type: "bar", marker: { color: colour, line: { width: 0 } } };
   const alone = y.map((value, at) => value !== null && (y[at - 1] ?? null) === null && (y[at + 1] ?? null) === null);
   return {
@@ -149,7 +149,8 @@ function broken(points, step) {
 
 /** Return the range of the left axis, or null to let plotly choose. Thresholds are in it where they leave half of it to the curves. */
 function extent(panel, curves, divisor) {
-  if (!curves.length || panel.kind === "stacked" || panel.kind === "bars") return null;
+  const nothing = panel.zero && curves.every((curve) => curve.least === 0 && curve.most === 0); // plotly's own range would be −1 to 1
+  if (!curves.length || (!nothing && (panel.kind === "stacked" || panel.kind === "bars"))) return null;
   let least = Math.min(...curves.map((curve) => curve.least)) / divisor;
   let most = Math.max(...curves.map((curve) => curve.most)) / divisor;
   if (panel.zero) [least, most] = [Math.min(0, least), Math.max(0, most)];

@@ -23,10 +23,14 @@ export function number(value) {
   return (Math.abs(value) >= 1000 ? large : plain).format(value).replace("-", "−");
 }
 
-/** Return a format of d3 for values of a curve whose largest is `most`: four digits of that one, and no more of the small ones. */
-export function rounded(most) {
-  const decimals = most > 0 ? Math.min(6, Math.max(0, 3 - Math.floor(Math.log10(most)))) : 0;
-  return `,.${decimals}~f`;
+/** Return how many decimals the values of a curve have whose largest is `most`: four digits of that one, and no more of the small ones. */
+export function decimals(most) {
+  return most > 0 ? Math.min(6, Math.max(0, 3 - Math.floor(Math.log10(most)))) : 0;
+}
+
+/** Return a number beside one as large as `most`: what is not 0 and would be rounded to it is ≈ 0. */
+export function beside(value, most) {
+  return value !== 0 && Math.abs(value) < 0.5 * 10 ** -decimals(most) ? "≈ 0" : number(Number(value.toFixed(decimals(most))));
 }
 
 /** Return epoch milliseconds as UTC, to the second. */

@@ -206,6 +206,8 @@ function fillControls() {
     });
     return link;
   }));
+  const current = at("dashboards").querySelector("[aria-current]");
+  at("dashboards").scrollLeft = current.offsetLeft - at("dashboards").offsetLeft; // in a narrow window it may lie outside
   const ranges = RANGES.map(([minutes, words]) => [String(minutes), `last ${words}`]);
   if (state.minutes === null) ranges.unshift(["", "as given"]);
   else if (!RANGES.some(([minutes]) => minutes === state.minutes)) ranges.unshift([String(state.minutes), `last ${state.minutes} min`]);

@@ -1,7 +1,7 @@
 // One panel: heading, description, picture, legend, and the words for what there is not.
 import { axisScale, colourOf, dashOf, draw, sketch } from "./draw.js";
 import { Failure, series } from "./graphite.js";
-import { number, printable, stamp } from "./numbers.js";
+import { beside, number, printable, stamp } from "./numbers.js";
 
 const MOST_CURVES = 24; // more lie on top of each other
 const MOST_LABEL = 80;
@@ -118,6 +118,7 @@ export class Panel {
     if (!this.listens) {
       this.listens = true;
       this.place.on("plotly_relayout", (change) => {
+        if (change["xaxis.range[0]"] === undefined) return; // another size, not another range
         const [from, until] = [change["xaxis.range[0]"], change["xaxis.range[1]"]].map((each) => Date.parse(utc(each)));
         if (until > from) this.onZoom(from, until);
       });
@@ -148,8 +149,9 @@ export class Panel {
       swatch.style.color = colourOf(curve.number);
       const name = make("span", { className: "name", textContent: curve.label, title: curve.label });
       const values = make("span", { className: "values" });
-      values.textContent = `${number(curve.last / size)}${curve.right ? " (right axis)" : ""}`;
-      const extremes = make("span", { className: "extremes", textContent: `${number(curve.least / size)} … ${number(curve.most / size)}` });
+      const most = Math.max(Math.abs(curve.least), Math.abs(curve.most)) / size;
+      values.textContent = `${beside(curve.last / size, most)}${curve.right ? " (right axis)" : ""}`;
+      const extremes = make("span", { className: "extremes", textContent: `${beside(curve.least / size, most)} … ${beside(curve.most / size, most)}` });
       values.title = `last value, at ${stamp(curve.points.at(-1)[0])}`;
       const button = make("button", { type: "button" });
       button.setAttribute("aria-pressed", String(!curve.hidden));
