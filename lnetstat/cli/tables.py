@@ -53,7 +53,8 @@ def _columns(table: Table) -> None:
 
 def _reference(tables: Iterable[Table]) -> str:
     """Return docs/columns.md."""
-    lines = ["# Tables and metrics", "", "Made by `make docs` from the tables' own columns; do not edit.", ""]
+    lines = ["# Tables and metrics", "", "For whoever asks what a column or a metric means, in which unit, and which file it is from."]
+    lines += ["Made by `make docs` from the tables' own columns; do not edit.", ""]
     for table in tables:
         lines += [f"## {table.name}", "", f"{_capital(table.help)}. Key: {', '.join(table.key) or 'one row'}.", ""]
         lines += [f"Files: {', '.join(f'`/{path}`' for path in table.paths)}.", ""] if table.paths else []

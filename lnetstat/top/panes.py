@@ -28,7 +28,7 @@ class Mark(enum.IntEnum):
 
 
 SIGNS = {Mark.NONE: "", Mark.WAS_SHORT: "!", Mark.DOWN: "x", Mark.SHORT: "!!"}
-SIGNS_HELP = "!! credits ran out: messages wait now   ! they did since the mark was reset   x down"
+SIGNS_HELP = "!! credits ran out: messages wait now   ! they did since the reset   x down"
 
 
 class Kind(enum.Enum):

@@ -34,8 +34,9 @@ class _Held:
 class RecordingFeed:
     """A recording (or raw files of collectl), tick by tick: what is read from one look of the first host to its next.
 
-    `hosts`: only these of the recording; empty for all. The moves return the ticks to show, oldest first: the last is the one to look at, those before it are its history, shorter where there
-    are many rows. None: there is nothing further. Some ticks around the current one are held. Raises SourceError where nothing is recorded.
+    `hosts`: only these of it, empty for all. The moves return the ticks to show, oldest first: the last is the one to look at, those
+    before it are its history, shorter where there are many rows. None: there is nothing further. Some ticks around the current one are
+    held. Raises SourceError where nothing is recorded.
     """
 
     def __init__(self, recorded: Recorded, name: str, hosts: tuple[str, ...] = ()) -> None:

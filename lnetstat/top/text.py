@@ -13,7 +13,7 @@ SCHEMA = 1
 NAME_WIDTH_MAX = 45
 NAME_WIDTH_MIN = 12
 SIGN_WIDTH = 2
-SPARK_WIDTH_MIN, SPARK_WIDTH_MAX = 6, 60
+SPARK_WIDTH_MIN, SPARK_WIDTH_MAX = 4, 60  # the rest of a name tells more than a longer line
 _SMALL = 1000.0
 
 
