@@ -159,6 +159,7 @@ function extent(panel, curves, divisor) {
     const at = value / divisor;
     if (Math.max(most, at) - Math.min(least, at) <= 2 * size) [least, most] = [Math.min(least, at), Math.max(most, at)];
   }
+  if (nothing && most === least) most = 1;
   const room = ROOM * (most - least || Math.abs(most) || 1);
   return [panel.zero && least === 0 ? 0 : least - room, most + room];
 }
