@@ -75,12 +75,12 @@ class Carbon:
         whole = schemas.file_bytes(schemas.RETENTIONS)
         return all((file := self._file(path)).exists() and file.stat().st_size == whole for path in paths)
 
-    def stored(self, path: str, begin_s: int, end_s: int) -> dict[int, float]:
-        """Return {second: value} of what is on disk for a metric from `begin_s` up to `end_s`. Raises CorruptWhisperFile."""
+    def stored(self, path: str, begin_s: int | None = None, end_s: int | None = None) -> dict[int, float]:
+        """Return {second: value} of what is on disk of a metric, `begin_s` (an hour ago) to `end_s` (now). Raises CorruptWhisperFile."""
         file = self._file(path)
         if not file.exists():
             return {}
-        (from_s, until_s, step_s), values = whisper.fetch(str(file), begin_s - 1, end_s)
+        (from_s, until_s, step_s), values = whisper.fetch(str(file), int(time.time()) - 3600 if begin_s is None else begin_s - 1, end_s)
         return {second: value for second, value in zip(range(from_s, until_s, step_s), values, strict=True) if value is not None}
 
     def _file(self, path: str) -> Path:

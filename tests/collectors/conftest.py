@@ -20,10 +20,10 @@ from typing import NamedTuple
 import pytest
 import whisper
 
+from bench.soak.carbon import Carbon
 from lnetstat.model import Snapshot
 from lnetstat.reduce import Reducer
 from lnetstat.sources.replay import path_in_tree
-from tests.sinks.conftest import Carbon
 
 REPO = Path(__file__).parents[2]
 MODULES = REPO / "collectors" / "collectl"
@@ -100,7 +100,7 @@ class Store(Carbon):
     """The carbon-cache of the session. Each run sends for a host (or a prefix) of its own."""
 
     @property
-    def address(self) -> str:
+    def destination(self) -> str:
         return f"127.0.0.1:{self.port}"
 
     def points(self, host: str, prefix: str = "lnet", families: Sequence[str] = FAMILIES, begin_s: int | None = None) -> Points:
@@ -292,8 +292,8 @@ def minute(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     samples = 60
     arguments = ("--import", lnet(f"path={folder}"), "-i1", "-c", str(samples))
     begin = functools.partial(subprocess.Popen, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    ours = begin(command(*arguments, "-f", raw, "--export", export(store.address, "host=seconds")))
-    stock = begin(command(*arguments, "--export", f"graphite,{store.address},b=lnet.stock.,e=_"))
+    ours = begin(command(*arguments, "-f", raw, "--export", export(store.destination, "host=seconds")))
+    stock = begin(command(*arguments, "--export", f"graphite,{store.destination},b=lnet.stock.,e=_"))
     host = subprocess.run(["hostname"], capture_output=True, text=True, check=True).stdout.strip().replace(".", "_")
     yield Minute(ours, stock, raw, host, samples)
     for process in (ours, stock):

@@ -72,7 +72,17 @@ def recorded(store: Store, tmp_path_factory: pytest.TempPathFactory) -> Recorded
     plan, count = plan_of(folder)
     raw = folder / "raw"
     raw.mkdir()
-    run("--import", imports_of(plan, "s", "rows=5"), "-i0", "-c", str(count - 1), "-f", raw, "--export", export(store.address, "host=live"))
+    run(
+        "--import",
+        imports_of(plan, "s", "rows=5"),
+        "-i0",
+        "-c",
+        str(count - 1),
+        "-f",
+        raw,
+        "--export",
+        export(store.destination, "host=live"),
+    )
     return Recorded(raw, count, "live")
 
 
@@ -91,7 +101,7 @@ def test_playback_sends_the_same_points_every_time(store: Store, recorded: Recor
     sent = store.settled(recorded.host, 1)
     assert len({second for _, second in sent}) >= TICKS // 10
     for host in ("played", "played", "again"):
-        played(recorded, "s", "--export", export(store.address, f"host={host}"))
+        played(recorded, "s", "--export", export(store.destination, f"host={host}"))
         told = difference(store.settled(host, len(sent)), sent)
         assert not told, told
 
@@ -174,7 +184,7 @@ def test_stock_graphite_export_says_the_same_names_and_values(store: Store, plai
     run("--import", imports_of(plan), "-i0", "-c0")  # puts the first step in place
     imports = f"{lnet(f'path={plan.tree}')}:{oss(f'path={plan.tree}')}"
     text = run("--import", imports, "-i0.1", "-c2", "--export", "graphite,127.0.0.1,b=lnet.,e=_,d=9")
-    run("--import", imports, "-i0.1", "-c2", "--export", export(store.address, "host=beside-graphite"))
+    run("--import", imports, "-i0.1", "-c2", "--export", export(store.destination, "host=beside-graphite"))
     sent = {(path, value) for (path, _), value in store.settled("beside-graphite", 1).items()}
     said = {(path.split(".", 2)[2], float(value)) for path, value in exported(text) if ".self." not in path}
     assert len(sent) > 50
@@ -202,7 +212,7 @@ def test_log_rolls_lose_nothing(store: Store, recorded: Recorded, tmp_path: Path
     names = (f"{stem}-{clock}.raw.gz", f"{stem}-{int(clock) + 1:06}.raw.gz")
     for name, part in zip(names, (samples[:end], samples[at:]), strict=True):
         (tmp_path / name).write_bytes(gzip.compress((header + part).encode("utf-8", "surrogateescape")))
-    run("-p", f"{tmp_path}/*.raw.gz", "--import", f"{lnet()}:{oss()}", "--export", export(store.address, "host=rolled"))
+    run("-p", f"{tmp_path}/*.raw.gz", "--import", f"{lnet()}:{oss()}", "--export", export(store.destination, "host=rolled"))
     sent = store.settled(recorded.host, 1)
     told = difference(store.settled("rolled", len(sent)), sent)
     assert not told, told

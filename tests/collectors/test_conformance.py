@@ -93,7 +93,7 @@ def planned(plan: Plan, ticks: Iterable[Sequence[Snapshot]], shift_ns: int) -> l
 
 def sent_by_collectl(store: Store, plan: Plan, host: str, wanted: Points, *more: str) -> Points:
     imports = f"{plan.advance()}:{lnet(f'path={plan.tree}')}:{oss(f'path={plan.tree}')}"
-    run("--import", imports, "--export", export(store.address, f"host={host}", *more), "-i0", "-c", str(plan.count - 1))
+    run("--import", imports, "--export", export(store.destination, f"host={host}", *more), "-i0", "-c", str(plan.count - 1))
     return store.settled(host, len(wanted), families=COMPARED, begin_s=min(second for _, second in wanted))
 
 
@@ -228,7 +228,7 @@ def test_the_limit_of_series_is_kept_and_told(store: Store, tmp_path: Path) -> N
     names = [f"ost.OSS.service_{at}.stats" for at in range(8)]
     samples = samples_in_turn(plan, {"peers": [peers(40)] * 3, **{name: [counters] * 3 for name in names}}, "")
     imports = f"{plan.advance()}:{lnet(f'path={plan.tree}')}:{oss(f'path={plan.tree}')}"
-    told = run("--import", imports, "--export", export(store.address, "host=many-series"), "-i0", "-c", str(plan.count - 1))
+    told = run("--import", imports, "--export", export(store.destination, "host=many-series"), "-i0", "-c", str(plan.count - 1))
     assert sum("series" in line for line in told.splitlines()) == 1, told
     found = store.settled("many-series", 1, families=[*FAMILIES, "self"], begin_s=samples[0][0] // NS)
     paths = {path for path, _ in found}
@@ -277,7 +277,7 @@ def test_forbidden_unreadable_and_failing_files(store: Store) -> None:
             file.chmod(0o644)
         told = run(
             *("--import", f"{folder}/lnet.ph,path={tree}:{folder}/lustre_oss.ph,path={tree}"),
-            *("--export", f"{folder}/lnetcarbon.ph,{store.address},host=forbidden", "-i0.2", "-c3", "-f", out),
+            *("--export", f"{folder}/lnetcarbon.ph,{store.destination},host=forbidden", "-i0.2", "-c3", "-f", out),
             as_user=user,
         )
         assert told.count("peers: forbidden") == 1, told
@@ -303,12 +303,12 @@ def test_beside_the_agent_itself(store: Store, tmp_path: Path) -> None:
         file = tree / place_of(name, "")
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
-    agent = [sys.executable, "-m", "lnetstat", "agent", "--root", tree, "--host", "agent", "--carbon", store.address, "--samples", "3"]
+    agent = [sys.executable, "-m", "lnetstat", "agent", "--root", tree, "--host", "agent", "--carbon", store.destination, "--samples", "3"]
     done = subprocess.run(agent, capture_output=True, text=True, timeout=60, env={**os.environ, "PYTHONPATH": str(REPO)}, check=False)
     assert done.returncode == 0, done.stderr
     run(
         *("--import", f"{lnet(f'path={tree}')}:{oss(f'path={tree}')}"),
-        *("--export", export(store.address, "host=collectl"), "-i0.2", "-c3"),
+        *("--export", export(store.destination, "host=collectl"), "-i0.2", "-c3"),
     )
     by_agent = {(path, value) for (path, _), value in store.settled("agent", 1).items()}
     by_collectl = {(path, value) for (path, _), value in store.settled("collectl", len(by_agent)).items()}

@@ -64,9 +64,9 @@ class Root(NamedTuple):
         for there, here in (
             ("/usr/share/collectl", self.folder / "usr/share/collectl"),
             ("/var/log/collectl", self.logs),
-            ("carbon.site.org:2003", self.store.address),
-            ("carbon.site.org", self.store.address),
-            ("127.0.0.1:2003", self.store.address),
+            ("carbon.site.org:2003", self.store.destination),
+            ("carbon.site.org", self.store.destination),
+            ("127.0.0.1:2003", self.store.destination),
         ):
             text = re.sub(rf"(?<![\w.]){re.escape(there)}", str(here), text)
         return text
@@ -320,7 +320,7 @@ def test_the_service_does_what_collectl_conf_says(root: Root, tmp_path: Path) ->
         .replace("/lnet.ph,", f"/lnet.ph,path={root.server},")
         .replace("/lustre_oss.ph ", f"/lustre_oss.ph,path={root.server} ")
     )
-    conf.write_text(packaged + ours.replace(f",{root.store.address}", f",{root.store.address},host=service"))
+    conf.write_text(packaged + ours.replace(f",{root.store.destination}", f",{root.store.destination},host=service"))
     before = set(root.logs.glob("*.raw.gz"))
     root.run(f"collectl -C {conf} -D --pname {name}", tmp_path)
     pid_file = Path(f"/run/collectl-{name}.pid")

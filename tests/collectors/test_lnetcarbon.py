@@ -143,7 +143,7 @@ def test_a_real_carbon_has_each_value_at_its_second(tmp_path: Path, store: Store
     begin_s = int(time.time()) - 100
     names = {"peers.tcp.tx_credits_worst": ["-1184", "-3", "7"], "peers.tcp.in_use": ["0.75", "1e3", "-0.1"], "a.b_c": ["5", "6", "7"]}
     steps = [[f"{name} {values[at]}" for name, values in names.items()] for at in range(3)]
-    sample(plan(tmp_path, steps, begin_s=begin_s), "--export", export(store.address, "host=carbon1.site"))
+    sample(plan(tmp_path, steps, begin_s=begin_s), "--export", export(store.destination, "host=carbon1.site"))
     found = store.settled("carbon1_site", 9, families=("peers", "a"))
     assert found == {(name, begin_s + at): float(values[at]) for name, values in names.items() for at in range(3)}
 

@@ -2,8 +2,6 @@
 
 import contextlib
 import itertools
-import os
-import signal
 import socket
 import threading
 import time
@@ -103,13 +101,13 @@ def test_a_carbon_that_hangs_for_a_while_has_everything_afterwards(carbon):
     sink = CarbonSink("127.0.0.1", carbon.port, pacer=quick(), write_timeout_s=0.2, queue_points_max=200_000)
     begin_s = int(time.time()) - 3000
     seconds = range(begin_s, begin_s + 2500)
-    os.kill(carbon.process.pid, signal.SIGSTOP)
+    carbon.hang()
     try:
         for second in seconds:
             sink.offer(second_of_points(second))
         wait_until(lambda: "took nothing" in sink.last_error, "the write timeout")
     finally:
-        os.kill(carbon.process.pid, signal.SIGCONT)
+        carbon.go_on()
     sink.close(120)
     carbon.stop()
     assert missing(carbon, seconds) == []

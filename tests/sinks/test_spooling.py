@@ -4,7 +4,6 @@ import contextlib
 import os
 import random
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -55,7 +54,7 @@ def kill(carbon):
 
 
 def hang(carbon):
-    os.kill(carbon.process.pid, signal.SIGSTOP)
+    carbon.hang()
 
 
 @pytest.mark.parametrize("fault", [end, kill])
@@ -249,7 +248,7 @@ def test_a_slow_stream_to_a_carbon_that_hangs_and_dies_loses_nothing(carbon, tmp
     sink = CarbonSink("127.0.0.1", carbon.port, pacer=quick(), spool=spool, resend_s=0.2)
     begin_s = int(time.time()) - 600
     seconds = range(begin_s, begin_s + 60)
-    os.kill(carbon.process.pid, signal.SIGSTOP)
+    carbon.hang()
     for second in seconds:
         sink.offer(second_of_points(second))
         assert sink.flush(60)
