@@ -90,8 +90,10 @@ class Stream:
 
     def put(self, order: int, change: Change) -> None:
         """Have a sample wait, of which `change.changed` is known."""
-        positions, lines = change.changed or [], change.lines
-        self.waiting.append(Waiting(order, change.snapshot, positions, [lines[at] for at in positions]))
+        snapshot, lines, changed = change
+        positions = changed or []
+        # As Waiting() does, in half the time.
+        self.waiting.append(tuple.__new__(Waiting, (order, snapshot, positions, [lines[at] for at in positions])))
         self._line_count += len(positions)
 
     def block(self, count: int) -> Block:

@@ -126,18 +126,19 @@ class HostDecoder:
         entries_end = len(body) - 4
         entries = json.loads(body[entries_end - layout.unpack_u32(body) : entries_end])
         texts = io.BytesIO(body)
+        host, new = header.host, tuple.__new__  # in half the time that their own takes
         for name, time_ns, mono_ns, read_ns, state, errno, flags, *coding in entries:
             if not INT64_MIN <= time_ns <= INT64_MAX:
                 raise ValueError("a stamp that does not fit 64 bits")
-            before = self._lines.get(name, before_key.get(name))
-            changed = self._decode_text(name, before, coding, texts)
-            known = _STATES[state]
-            snapshot = Snapshot(name, header.host, time_ns, mono_ns, read_ns, known, errno, frozenset(flags) if flags else _NO_FLAGS, "")
-            yield Change(snapshot, self._lines[name], changed)
+            changed = self._decode_text(name, before_key, coding, texts)
+            known = frozenset(flags) if flags else _NO_FLAGS
+            fields = name, host, time_ns, mono_ns, read_ns, _STATES[state], errno, known, ""
+            yield new(Change, (new(Snapshot, fields), self._lines[name], changed))
 
-    def _decode_text(self, name: str, before: list[bytes] | None, coding: list[Any], texts: BinaryIO) -> list[int] | None:
+    def _decode_text(self, name: str, before_key: dict[str, list[bytes]], coding: list[Any], texts: BinaryIO) -> list[int] | None:
         """Bring the lines of `name` up to date; return the positions of those that changed, None where all may have."""
         if coding[0] == layout.WHOLE:
+            before = self._lines.get(name, before_key.get(name))
             lines = self._lines[name] = io.BytesIO(texts.read(coding[1])).readlines()
             if before is None or len(before) != len(lines):
                 return None

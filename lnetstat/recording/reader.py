@@ -97,10 +97,14 @@ class Recording:
             # a segment may be dropped by the writer's bounds after the folder was listed
             with contextlib.suppress(FileNotFoundError), scan.open_segment(path) as file:
                 for change in self._segment_changes(file, path, window, is_newest=layout.segment_number(path) >= newest):
-                    key = change.snapshot.host, change.snapshot.name
-                    if not window.holds(change.snapshot.time_ns):
-                        passed_over.add(key)
-                    elif names is None or change.snapshot.name in names:
+                    snapshot = change.snapshot
+                    if not (window.is_open or window.holds(snapshot.time_ns)):
+                        passed_over.add((snapshot.host, snapshot.name))
+                    elif names is None or snapshot.name in names:
+                        if not passed_over:
+                            yield change
+                            continue
+                        key = snapshot.host, snapshot.name
                         yield change._replace(changed=None) if key in passed_over else change
                         passed_over.discard(key)
         if not holds_any and not self.problems:
@@ -168,6 +172,7 @@ class _Window:
 
     def __init__(self, begin_ns: int | None, end_ns: int | None, hosts: Collection[str] | None) -> None:
         self._begin_ns, self._end_ns, self.hosts = begin_ns, end_ns, hosts
+        self.is_open = begin_ns is None and end_ns is None
 
     def holds(self, time_ns: int) -> bool:
         return self.overlaps(time_ns, time_ns)
