@@ -5,8 +5,12 @@ import socket
 import time
 import urllib.request
 
+import pytest
+
 from lnetstat.agent.loop import Agent
+from lnetstat.agent.outlets import Outlets
 from lnetstat.agent.settings import AgentSettings
+from lnetstat.errors import SinkError
 from lnetstat.sources.reading import Clocks
 from tests.agent_process import make_tree, running
 
@@ -98,6 +102,16 @@ def test_a_port_that_is_taken_is_said_at_the_start(tmp_path):
             _, words = agent.communicate(timeout=30)
     assert (agent.returncode, words.count("\n")) == (3, 1)
     assert f"prometheus: cannot listen on {address}" in words
+
+
+def test_where_one_destination_is_refused_no_other_is_connected_to():
+    with socket.create_server(("127.0.0.1", 0)) as taken, socket.create_server(("127.0.0.1", 0)) as carbon:
+        settings = AgentSettings(carbon=("{}:{}".format(*carbon.getsockname()),), prometheus="{}:{}".format(*taken.getsockname()))
+        with pytest.raises(SinkError, match="in use"):
+            Outlets(settings, print)
+        carbon.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            carbon.accept()
 
 
 def test_two_agents_do_not_share_a_spool(tmp_path):

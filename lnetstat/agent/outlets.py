@@ -46,7 +46,7 @@ class Outlets:
         self._check_destinations(settings)
         made: dict[Key, Sink] = {}
         try:
-            for key in _keys(settings):
+            for key in sorted(_keys(settings), key=_connects):  # what can be refused comes before anybody is connected to
                 if key not in self._sinks:
                     made[key] = self._make(key, settings)
         except LnetstatError:
@@ -155,3 +155,7 @@ def _keys(settings: AgentSettings) -> list[Key]:
     keys += [("prometheus", settings.prometheus)] if settings.prometheus else []
     keys += [("textfile", settings.textfile)] if settings.textfile else []
     return keys
+
+
+def _connects(key: Key) -> bool:
+    return key[0] == "carbon"
