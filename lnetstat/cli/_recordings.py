@@ -26,6 +26,7 @@ from lnetstat.workers import crew_of
 
 TABLES = ("peers", "peers_by_net", "nis", "buffers", "lnet_stats", "routes", "counters", "tunables", "lnetctl_net", "cpu")
 ROWS_AT_ONCE = 1_000_000  # of `peers`, some 100 bytes each: what a process holds of the hosts it reads at once
+ROWS_TOGETHER = 200_000  # of several hosts: larger ones are read one by one, so that nobody has to tell their rows apart
 SCANS_LOOKED_AT = 300
 MOST_HOSTS_AT_ONCE = 32
 NOTHING = "{}: no snapshots of LNet or Lustre files: expected a recording, an archive, or a CSV file"
@@ -114,7 +115,7 @@ def _chunks(paths: Sequence[str], host: str | None, failed: list[str], workers: 
     rows = 0.0
     for each in sorted(recorded, key=lambda name: (recorded[name], name)):
         rows += sizes[each]
-        if not groups or groups[-1][0] != tuple(recorded[each]) or len(groups[-1][1]) >= at_most or rows > ROWS_AT_ONCE:
+        if not groups or groups[-1][0] != tuple(recorded[each]) or len(groups[-1][1]) >= at_most or rows > ROWS_TOGETHER:
             groups.append((tuple(recorded[each]), []))
             rows = sizes[each]
         groups[-1][1].append(each)

@@ -1,6 +1,7 @@
 """The frames hold what the texts say, by the short way through a recording as by parsing every text."""
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -222,3 +223,70 @@ def test_a_number_beyond_64_bits_is_one_clear_line(field: str) -> None:
     one = snapshot(HEADER + row("1@gni"))._replace(**{field: 1 << 63})
     with pytest.raises(SourceError, match=r"^rtr: peers: .* 9223372036854775808.*expected numbers of 64 bits"):
         load(Given([one]))
+
+
+RECORDINGS = Path(__file__).parents[2] / "sample-data/recordings"
+STATS = "snapshot_time {}.000000001 secs.nsecs\nreq_waittime {} samples [usec] 1 9 {} {}\nobd_ping {} samples [usec]\n"
+# What is put in the place of a word or a line: numbers that are none, words that are other words, white space, marks of the parsers.
+HOSTILE: tuple[str, ...] = (
+    "",
+    "-1",
+    "+1",
+    "1_0",
+    "0x1",
+    "--1",
+    "1-",
+    "٣",
+    "9" * 19,
+    "9" * 21,
+    "-" + "9" * 20,
+    "00000000000000000000001",
+    "down",
+    "NA",
+)
+HOSTILE += ("| 1", "1 2", "\t7\t", "7\r", "\x0b7", "\x1f", "\x00", "samples", "[usec]", "<script>", "nid", "1@gni", "x" * 5000, "\udcff")
+
+
+def texts_of(second: int) -> dict[str, str]:
+    return {
+        "peers": HEADER + "".join(row(f"{at}@gni", 8 - second * at % 11, second * at) for at in range(4)),
+        "nis": NIS + f"1@gni up 0 1 8 0 64 {64 - second} {60 - second}\n",
+        "buffers": "pages count credits     min\n" + "".join(f"{pages} 64 {64 - second % 5} -1\n" for pages in (0, 1, 256)),
+        "stats": f"5 99 0 10 10 {second * 7} 0 5952 6096 {second * 999} 0\n",
+        "ost.OSS.ost.stats": STATS.format(1000 + second, second, second * 3, second * 9, second),
+    }
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(1, 30),
+            st.sampled_from(sorted(texts_of(0))),
+            st.integers(0, 6),
+            st.integers(0, 9),
+            st.sampled_from(HOSTILE),
+            st.booleans(),
+        ),
+        max_size=4,
+    )
+)
+def test_hostile_words_are_found_the_same_by_the_short_way(damage: list[tuple[int, str, int, int, str, bool]]) -> None:
+    snapshots = []
+    for second in range(20):
+        for name, text in texts_of(second).items():
+            lines = text.splitlines(keepends=True)
+            for when, where, line, word, hostile, stays in damage:
+                if where == name and (second >= when if stays else second == when):
+                    words = lines[line % len(lines)].split(" ")
+                    words[word % len(words)] = hostile
+                    lines[line % len(lines)] = " ".join(words)
+            snapshots.append(snapshot("".join(lines), second, name))
+    load_both_ways(snapshots)
+
+
+@pytest.mark.parametrize("folder", sorted(path.parent for path in RECORDINGS.glob("*/00000001.lnetrec")), ids=lambda folder: folder.name)
+def test_real_recordings_are_the_same_by_the_short_way(folder: Path) -> None:
+    recording = Recording(folder)
+    until_ns = next(islice(recording.snapshots(), 300, None)).time_ns
+    assert_same(load(recording, end_ns=until_ns), load(Given(list(recording.snapshots(end_ns=until_ns)))))
