@@ -1,8 +1,9 @@
 """Which signals and peers of an analysis are worth a picture, and which belong together."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from lnetstat.analysis.results import Analysis, CreditSeries, DeadTime, Interval, Signal
+from lnetstat.analysis.results import Analysis, CreditSeries, CreditUse, DeadTime, Interval, Signal
+from lnetstat.model import Finding
 
 PING_SIGNALS = ("obd_ping", "ping_rate")
 CURVE_LEAST = 2  # samples: fewer make no curve
@@ -77,3 +78,45 @@ def credits_of(analysis: Analysis, *resources: str, host: str | None = None) -> 
 def lowest_of(series: CreditSeries) -> float:
     """Return the lowest credits that a row ever had: sampled, or told by its low-water mark."""
     return float(min(series.credits.min(), series.credits_min.min()))
+
+
+Row = tuple[str, str, str, int]
+
+
+def row_of(each: CreditSeries | CreditUse) -> Row:
+    """Return which row of which host it is: (host, resource, subject, row)."""
+    return each.host, each.resource, each.subject, each.row
+
+
+def first_exhausted(analysis: Analysis) -> tuple[Finding, CreditUse] | None:
+    """Return the finding on what ran out first, which the verdict tells, and the row it names; None where nothing did."""
+    for finding in analysis.findings:
+        if finding.kind == "first_exhausted":
+            named = _named(finding)
+            return next(((finding, use) for use in analysis.credit_use if row_of(use) == named), None)
+    return None
+
+
+def blamed_first(analysis: Analysis, series: Sequence[CreditSeries]) -> list[CreditSeries]:
+    """Return rows as a reader looks for them: what ran out first, what other findings name, the worst of each host, then all others."""
+    told = sorted(analysis.findings, key=lambda each: each.kind != "first_exhausted")
+    places = {row: place for place, row in reversed(list(enumerate(_named(each) for each in told)))}
+    seen: dict[str, int] = {}
+
+    def rank(each: CreditSeries) -> tuple[int, int]:
+        named = places.get(row_of(each))
+        seen[each.host] = seen.get(each.host, -1) + 1
+        return (0, named) if named is not None else (1, seen[each.host])
+
+    ranks = [(rank(each), place) for place, each in enumerate(series)]
+    return [series[place] for _, place in sorted(ranks)]
+
+
+def _named(finding: Finding) -> Row:
+    evidence = finding.evidence
+    return (
+        str(evidence.get("host", "")),
+        str(evidence.get("resource", "")),
+        str(evidence.get("subject", "")),
+        int(evidence.get("row") or 0),
+    )

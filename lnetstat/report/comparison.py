@@ -9,8 +9,9 @@ from lnetstat.analysis.results import Analysis, CreditSeries, FloatArray, Interv
 from lnetstat.analysis.wording import CREDITS
 from lnetstat.report import html, rows
 from lnetstat.report.choice import credits_of, dips_of, judged, ranked, time_extent
-from lnetstat.report.figures import Key, Picture, profile_of
+from lnetstat.report.figures import profile_of
 from lnetstat.report.panels import Band, Level, Line, Panel, View, draw
+from lnetstat.report.picture import Key, Picture
 from lnetstat.report.rows import Grid
 from lnetstat.report.words import NOT_KNOWN, scaled
 

@@ -1,221 +1,85 @@
-"""The paper's pictures, drawn from an analysis: which signals go into which panel, and the words where there is nothing to draw.
+"""The report's pictures, drawn from an analysis: which signals go into which panel, and the words where there is nothing to draw.
 
-Figure numbers are those of "Minimizing Lustre Ping Effects at Scale on Cray Systems" (CUG 2012). All pictures but the folded profile
-share one time axis: that of the whole record.
+Figure numbers are those of "Minimizing Lustre Ping Effects at Scale on Cray Systems" (CUG 2012). All pictures but the close-up and the
+folded profile share one time axis: that of the whole record.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable
 
 import numpy as np
-import plotly.graph_objects as go
 
-from lnetstat.analysis.results import Analysis, CreditSeries, FloatArray, Interval, Signal
-from lnetstat.report.choice import (
-    PING_SIGNALS,
-    credits_of,
-    dips_of,
-    incidents_of,
-    judged,
-    largest_of,
-    lowest_of,
-    pings_beside,
-    ranked,
-    served_beside,
-    time_extent,
-)
-from lnetstat.report.panels import Band, Level, Line, Panel, View, draw
+from lnetstat.analysis.results import Analysis, CreditSeries
+from lnetstat.report.choice import blamed_first, credits_of, dips_of, judged, pings_beside, ranked, time_extent
+from lnetstat.report.one_axis import BURST, close_up, one_axis, top_signals
+from lnetstat.report.panels import Level, Line, Panel, View, draw
+from lnetstat.report.picture import CREDIT_KEYS, DIP, Key, Picture, bands, credit_panel, place, signal_panel, too_many
 from lnetstat.report.profile import Profile, folded
-from lnetstat.report.words import number, percent, plural, scaled, seconds
+from lnetstat.report.words import plural
 
 MOST_PANELS = 4
-MOST_CURVES = 3
-MOST_BURST_WORDS = 8
-CLOSE_UP_CYCLES = 12
-CLOSE_UP_LEAST = 30  # incidents: fewer are told apart in the pictures of the whole record
-BUFFER_COLOURS, PEER_COLOURS = ("green", "orange", "purple"), ("blue", "vermillion", "sky")
-
-
-class Key(NamedTuple):
-    """One entry of a picture's legend. `shape`: line, dash, dot or band."""
-
-    colour: str
-    shape: str
-    words: str
-
-
-class Picture(NamedTuple):
-    """One section of the page. `figure` is None where there is nothing to draw; then `absent` says so in words.
-
-    `linked`: its x axis is the common time axis.
-    """
-
-    slug: str
-    title: str
-    caption: str
-    keys: tuple[Key, ...]
-    notes: tuple[str, ...]
-    absent: str
-    figure: go.Figure | None
-    linked: bool = True
+MOST_ROWS = 24  # of credits, each with a picture of its own
+ROW_FINER = 3  # how much more coarsely those are drawn than the others: there are many of them
+RESOURCES = ("peer_credits", "peer_router_credits", "ni_credits", "router_buffers")
 
 
 def pictures(analysis: Analysis, *, buckets: int = 700) -> tuple[Picture, ...]:
     """Return all pictures of the report in their order. `buckets`: how finely long curves are drawn; 2 points each."""
     view = View(*time_extent(analysis), buckets)
-    makers: tuple[Callable[[Analysis, View], Picture], ...] = (
-        _throughput,
-        _io_and_pings,
-        _messages,
-        _peers,
-        _buffers,
-        _close_up,
-        _profile,
-    )
-    return tuple(make(analysis, view) for make in makers)
+    made = (one_axis(analysis, view), close_up(analysis, view), _more_signals(analysis, view), _profile(analysis, view))
+    return tuple(each for each in made if each is not None)
 
 
-def _throughput(analysis: Analysis, view: View) -> Picture:
-    signals = ranked(analysis, "throughput")
-    panels = [_signal_panel(signal, "blue", _bands(("orange", dips_of(analysis, signal)))) for signal in signals[:MOST_PANELS]]
-    marked = _shaded(panels)
-    return Picture(
-        "throughput",
-        "Throughput, with incidents marked",
-        "Dead time shows as brief dips that come again and again (Fig. 2 of the paper)."
-        + ("" if any(panel.bands for panel in panels) else " No dips were found to mark."),
-        _used_keys(Key("blue", "line", "throughput"), Key("orange", "band", "incident: dip of throughput"), marked=marked),
-        (*_not_shaded(panels, "incident"), *_not_drawn(len(signals), "throughput signal")),
-        "No throughput in this recording: neither bytes routed or sent (lnet stats) nor bytes or requests served (obdfilter, ost_io).",
-        _figure(panels, view),
-    )
+def rows_drawn(analysis: Analysis) -> list[CreditSeries]:
+    """Return the rows of credits that have a picture of their own, those that findings name first."""
+    return blamed_first(analysis, credits_of(analysis, *RESOURCES))[:MOST_ROWS]
 
 
-def _io_and_pings(analysis: Analysis, view: View) -> Picture:
-    pings = largest_of(signal for signal in analysis.signals if signal.purpose == "pings")
-    panels: list[Panel] = []
-    notes: tuple[str, ...] = ()
-    served = served_beside(analysis, pings) if pings else None
-    if pings:
-        bursts = _bands(("purple", pings.incidents))
-        panels = [_signal_panel(pings, "vermillion", bursts)]
-        if served:
-            panels.insert(0, _signal_panel(served, "blue", bursts))
-        else:
-            notes = ("No ost_io requests, bytes or messages in this recording to compare the pings with.",)
-    marked = _shaded(panels)
-    keys = (
-        *((Key("blue", "line", "requests or bytes"),) if served else ()),
-        Key("vermillion", "line", "pings (obd_ping)"),
-        Key("purple", "band", "ping burst"),
-    )
-    return Picture(
-        "pings",
-        "Requests served, against pings",
-        "When pings are the cause, requests served fall in the moment in which pings come (Fig. 3 of the paper).",
-        _used_keys(*keys, marked=marked),
-        (*notes, *_burst_words(analysis, pings=True), *_not_shaded(panels, "burst")),
-        "No ping counters in this recording (obd_ping of ost, mdt and mgs on a server, of osc and mdc on a client).",
-        _figure(panels, view),
-    )
-
-
-def _messages(analysis: Analysis, view: View) -> Picture:
-    signals = ranked(analysis, "messages")
-    panels = [_signal_panel(signal, "green", _bands(("purple", signal.incidents))) for signal in signals[:MOST_PANELS]]
-    marked = _shaded(panels)
-    return Picture(
-        "messages",
-        "Messages per second, with bursts marked",
-        "A router counts messages whatever they carry: ping floods stand out as short peaks of route_count.",
-        _used_keys(Key("green", "line", "messages"), Key("purple", "band", "burst of messages"), marked=marked),
-        (*_burst_words(analysis, pings=False), *_not_shaded(panels, "burst"), *_not_drawn(len(signals), "message signal")),
-        "No message counters in this recording (file stats of LNet), or no message was counted.",
-        _figure(panels, view),
-    )
-
-
-def _burst_words(analysis: Analysis, *, pings: bool) -> tuple[str, ...]:
-    found = [each for each in analysis.ping_bursts if (each.signal in PING_SIGNALS) == pings][:MOST_BURST_WORDS]
+def row_pictures(analysis: Analysis, *, buckets: int = 700) -> tuple[Picture, ...]:
+    """Return a picture for each of `rows_drawn`, of which the page shows one at a time: row-0, row-1, …"""
+    view = View(*time_extent(analysis), buckets // ROW_FINER)
     return tuple(
-        f"{_place(each.host, each.signal)}: {len(each.onsets_s)} bursts of about {number(round(each.size))} "
-        f"{'pings' if pings else 'messages'}, one every {seconds(each.period_s)} on average (spacing varies by {percent(each.gap_cv)})."
-        for each in found
+        Picture(
+            f"row-{place_in_list}",
+            "Credits of one row",
+            "Choose another row in the table below: each name that is underlined is drawn here.",
+            (*CREDIT_KEYS, *((DIP,) if analysis.dead_time.incidents else ())),
+            (),
+            "",
+            draw([credit_panel(series)], view),
+        )
+        for place_in_list, series in enumerate(rows_drawn(analysis))
     )
 
 
-def _peers(analysis: Analysis, view: View) -> Picture:
-    series = credits_of(analysis, "peer_credits", "peer_router_credits")
-    series = [each for each in series if each.resource == "peer_credits" or lowest_of(each) < 0]
-    once = any(each.resource == "peer_credits" for each in analysis.credit_series)
-    panels = [_credit_panel(each, _bands(("orange", analysis.dead_time.incidents))) for each in series[:MOST_PANELS]]
+def _more_signals(analysis: Analysis, view: View) -> Picture | None:
+    """Return throughput and messages that are not in the first picture; None where there are none."""
+    served, pings = top_signals(analysis)
+    shown = [*served, *([pings] if pings else [])]
+    rest = [each for each in ranked(analysis, "throughput") + ranked(analysis, "messages") if all(each is not other for other in shown)]
+    if not rest:
+        return None
+    panels = [
+        signal_panel(each, "blue", bands(("orange", dips_of(analysis, each))))
+        if each.purpose == "throughput"
+        else signal_panel(each, "green", bands(("purple", each.incidents)))
+        for each in rest[:MOST_PANELS]
+    ]
+    shaded = {band.colour for panel in panels for band in panel.bands if band.shaded}
+    lines = {panel.lines[0].colour for panel in panels}
+    keys = (Key("blue", "line", "throughput"), Key("green", "line", "messages"), DIP, BURST)
+    more = len(rest) - MOST_PANELS
     return Picture(
-        "peers",
-        "Peer credits of the worst peers",
-        "Below zero, messages wait: -63 means that 63 do. The low-water mark keeps what samples miss (Fig. 4 of the paper).",
-        _used_keys(
-            Key("blue", "line", "credits now"),
-            Key("vermillion", "dash", "low-water mark (min)"),
-            Key("gray", "dash", "limit; thin line: zero"),
-            Key("orange", "band", "incident: dip of throughput"),
-            marked=_shaded(panels),
+        "signals",
+        "Throughput and messages elsewhere, with incidents marked",
+        "Do other hosts and counters dip at the same times?",
+        tuple(key for key in keys if key.colour in (shaded if key.shape == "band" else lines)),
+        (
+            *too_many([band for panel in panels for band in panel.bands], "incident", ": see the close-up"),
+            *((f"{plural(more, 'more signal')} of this recording not drawn: these are the worst or busiest.",) if more > 0 else ()),
         ),
-        (*_not_shaded(panels, "incident"), *_not_drawn(len(series), "peer")),
-        "Each peer was read only once, which makes no curve: the table below has the credits."
-        if once
-        else "No peer credits in this recording (file peers of LNet), or no peer that has any.",
-        _figure(panels, view),
+        "",
+        draw(panels, view),
     )
-
-
-def _credit_panel(series: CreditSeries, bands: tuple[Band, ...]) -> Panel:
-    what = "rtr credits" if series.resource == "peer_router_credits" else "tx credits"
-    lines = (
-        Line("now", "blue", series.time_s, series.credits, step=True),
-        Line("low-water", "vermillion", series.time_s, series.credits_min, "dash", step=True),
-    )
-    levels = (Level(f"limit {series.limit}", float(series.limit)), Level("", 0.0))
-    return Panel(f"{_place(series.host, series.subject)}: {what}", lines, bands, levels)
-
-
-def _buffers(analysis: Analysis, view: View) -> Picture:
-    pools = credits_of(analysis, "router_buffers")
-    used = [each for each in pools if float(each.credits.min()) < each.limit]
-    hosts = list(dict.fromkeys(each.host for each in sorted(used, key=_most_in_use, reverse=True)))
-    panels: list[Panel] = []
-    keys: list[Key] = []
-    for host in hosts[:2]:
-        own = sorted((each for each in used if each.host == host), key=_most_in_use, reverse=True)[:MOST_CURVES]
-        peers = credits_of(analysis, "peer_credits", host=host)[:MOST_CURVES]
-        beside = [Panel(_place(host, "router buffers in use"), _in_use(own, BUFFER_COLOURS))]
-        if peers:
-            beside.append(Panel(_place(host, "peer credits in use or waited for"), _in_use(peers, PEER_COLOURS)))
-        keys += [Key(line.colour, "line", _place(host if len(hosts) > 1 else "", line.name)) for panel in beside for line in panel.lines]
-        panels += beside
-    absent = "No router buffers in this recording (file buffers of a router), or they were read only once."
-    if pools:
-        absent = "No router buffer was in use in any sample of this recording: " + plural(len(pools), "pool") + " stayed full."
-    return Picture(
-        "buffers",
-        "Router buffers in use, against peer credits",
-        "Where both rise together, messages sit in buffers because the next hop has no credits: the peer credits are the cause (Fig. 5).",
-        tuple(keys),
-        (),
-        absent,
-        _figure(panels, view),
-    )
-
-
-def _in_use(series: Sequence[CreditSeries], colours: Sequence[str]) -> tuple[Line, ...]:
-    return tuple(
-        Line(_row_name(each, series), colour, each.time_s, each.limit - each.credits, step=True)
-        for each, colour in zip(series, colours, strict=False)
-    )
-
-
-def _row_name(series: CreditSeries, among: Sequence[CreditSeries]) -> str:
-    several = sum(each.subject == series.subject for each in among) > 1 or series.row > 0
-    return f"{series.subject} (row {series.row})" if several else series.subject
 
 
 def _profile(analysis: Analysis, view: View) -> Picture:
@@ -272,93 +136,7 @@ def _profiles(analysis: Analysis) -> Iterable[Profile | None]:
         signals = judged(analysis, verdict)
         if (verdict.detected or verdict.recurrent) and signals:
             pings = pings_beside(analysis, verdict.host)
-            ping_name = f"{_place(pings.host, pings.name)}, {pings.unit}" if pings else ""
-            name = _place(verdict.host, f"{verdict.instance} {verdict.signal}".strip())
+            ping_name = f"{place(pings.host, pings.name)}, {pings.unit}" if pings else ""
+            name = place(verdict.host, f"{verdict.instance} {verdict.signal}".strip())
             found = folded(name, signals, verdict.incidents, verdict.period_s, ping_name, pings)
             yield found and found._replace(duration_s=verdict.duration_s, depth=verdict.depth if verdict.depth_resolved else None)
-
-
-def _close_up(analysis: Analysis, view: View) -> Picture:
-    """Some cycles at full resolution: the deepest insight into a long record is a short piece of it."""
-    incidents = incidents_of(analysis)
-    panels: list[Panel] = []
-    if len(incidents) >= CLOSE_UP_LEAST:
-        first = (len(incidents) - CLOSE_UP_CYCLES) // 2
-        cycle_s = (incidents[first + CLOSE_UP_CYCLES][0] - incidents[first][0]) / CLOSE_UP_CYCLES
-        begin_s, end_s = incidents[first][0] - cycle_s / 2, incidents[first + CLOSE_UP_CYCLES][0] - cycle_s / 2
-        view = View(begin_s, end_s, view.buckets)
-        panels = _close_panels(analysis, begin_s, end_s)
-    colours = {line.colour for panel in panels for line in panel.lines}
-    bands = {band.colour for panel in panels for band in panel.bands}
-    keys = (
-        Key("blue", "line", "throughput, credits now"),
-        Key("vermillion", "line", "pings; low-water mark (min), dashed"),
-        Key("orange", "band", "incident: dip of throughput"),
-        Key("purple", "band", "ping burst"),
-    )
-    return Picture(
-        "close-up",
-        f"{CLOSE_UP_CYCLES} cycles close up",
-        "From the middle of the record, drawn finely: do pings, dips of throughput and missing credits come together?",
-        tuple(key for key in keys if key.colour in (bands if key.shape == "band" else colours)),
-        (),
-        "No close-up: the pictures of the whole record show every incident." if incidents else "No close-up: there are no incidents.",
-        draw(panels, view) if panels else None,
-        linked=False,
-    )
-
-
-def _close_panels(analysis: Analysis, begin_s: float, end_s: float) -> list[Panel]:
-    signals = judged(analysis, analysis.dead_time) or ranked(analysis, "throughput")
-    panels = [_signal_panel(each, "blue", _bands(("orange", dips_of(analysis, each)))) for each in signals[:1]]
-    pings = pings_beside(analysis, analysis.dead_time.host)
-    if pings:
-        panels.append(_signal_panel(pings, "vermillion", _bands(("purple", pings.incidents))))
-    peers = credits_of(analysis, "peer_credits")
-    panels += [_credit_panel(each, _bands(("orange", analysis.dead_time.incidents))) for each in peers[:1]]
-    return [panel.between(begin_s, end_s) for panel in panels]
-
-
-def _shaded(panels: Sequence[Panel]) -> bool:
-    return any(band.shaded for panel in panels for band in panel.bands)
-
-
-def _not_shaded(panels: Sequence[Panel], noun: str) -> tuple[str, ...]:
-    """Return a note where intervals are too many to be shaded."""
-    most = max((len(band.intervals) for panel in panels for band in panel.bands if not band.shaded), default=0)
-    if not most:
-        return ()
-    return (f"{plural(most, noun)} lie too close to be shaded at this scale: see the close-up of {CLOSE_UP_CYCLES} cycles.",)
-
-
-def _not_drawn(count: int, noun: str) -> tuple[str, ...]:
-    """Return a note on what there was no room for: MOST_PANELS of `count` are drawn."""
-    rest = count - MOST_PANELS
-    return (f"{plural(rest, f'more {noun}')} of this recording not drawn: these are the worst or busiest.",) if rest > 0 else ()
-
-
-def _signal_panel(signal: Signal, colour: str, bands: tuple[Band, ...]) -> Panel:
-    divisor, unit = scaled(signal.unit, float(signal.rate.max()) if signal.rate.size else 0.0)
-    name = f"{signal.instance} {signal.name}" if signal.instance else signal.name
-    rate: FloatArray = np.asarray(signal.rate / divisor)
-    return Panel(f"{_place(signal.host, name)}, {unit}", (Line(unit, colour, signal.time_s, rate),), bands)
-
-
-def _place(host: str, what: str) -> str:
-    return f"{host}: {what}" if host else what
-
-
-def _bands(*groups: tuple[str, tuple[Interval, ...]]) -> tuple[Band, ...]:
-    return tuple(Band(colour, intervals) for colour, intervals in groups if intervals)
-
-
-def _used_keys(*keys: Key, marked: bool) -> tuple[Key, ...]:
-    return tuple(key for key in keys if marked or key.shape != "band")
-
-
-def _figure(panels: Sequence[Panel], view: View) -> go.Figure | None:
-    return draw(list(panels), view) if panels else None
-
-
-def _most_in_use(series: CreditSeries) -> float:
-    return float(series.limit - series.credits.min())

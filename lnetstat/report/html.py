@@ -17,8 +17,9 @@ from plotly.offline import get_plotlyjs
 from lnetstat import __version__
 from lnetstat.analysis.results import Analysis
 from lnetstat.report import rows
-from lnetstat.report.figures import Picture, pictures
+from lnetstat.report.figures import pictures, row_pictures, rows_drawn
 from lnetstat.report.method import METHOD
+from lnetstat.report.picture import Picture
 from lnetstat.report.times import timed
 from lnetstat.words import printable
 
@@ -29,7 +30,7 @@ MOST_DATA_BYTES = 700_000  # of figures; plotly itself takes 4.8 MB
 
 def page(analysis: Analysis, *, title: str = DEFAULT_TITLE) -> str:
     """Return the page as text, to be written as UTF-8 with its line ends as they are."""
-    drawn, data = _drawn(analysis)
+    drawn, row, data = _drawn(analysis)
     return document(
         "report.html",
         title,
@@ -38,9 +39,12 @@ def page(analysis: Analysis, *, title: str = DEFAULT_TITLE) -> str:
         severity=analysis.findings[0].severity.name.lower() if analysis.findings else "none",
         record=rows.record_words(analysis),
         figures=rows.key_figures(analysis),
+        main=rows.main_finding(analysis),
         findings=rows.finding_rows(analysis),
+        references=rows.references_of,
         pictures=drawn,
-        credits=rows.credit_grid(analysis),
+        row=row,
+        credits=rows.credit_grid(analysis, rows_drawn(analysis)),
         signals=rows.signal_grid(analysis),
         quality=rows.quality_grid(analysis),
         method=METHOD,
@@ -68,14 +72,15 @@ def figure_data(pictures: Iterable[Picture]) -> Markup:
     return inert_json({each.slug: _figure(each.figure, each.linked) for each in pictures if each.figure is not None})
 
 
-def _drawn(analysis: Analysis) -> tuple[tuple[Picture, ...], Markup]:
-    """Return the pictures and their data, drawn as finely as the size of a page that one can mail allows."""
+def _drawn(analysis: Analysis) -> tuple[tuple[Picture, ...], Picture | None, Markup]:
+    """Return the pictures, the first one of a row of credits, and the data of all, as finely as a page that one can mail allows."""
     for buckets in BUCKETS:
         drawn = pictures(analysis, buckets=buckets)
-        data = figure_data(drawn)
+        of_rows = row_pictures(analysis, buckets=buckets)
+        data = figure_data((*drawn, *of_rows))
         if len(data) <= MOST_DATA_BYTES:
             break
-    return drawn, data
+    return drawn, next(iter(of_rows), None), data
 
 
 def _inert(value: Any) -> Any:

@@ -25,6 +25,7 @@ COLOURS = {
     "gray": "#808080",
 }
 PANEL_PX, BETWEEN_PX, TOP_PX, BOTTOM_PX = 150, 34, 24, 44
+ROW_PX = 104  # of a panel among many, so that all of them together fit a window
 MOST_SHADED = 400  # intervals: more would be less than 3 pixels apart, and all would look shaded
 
 
@@ -90,15 +91,29 @@ class Panel(NamedTuple):
         return self._replace(lines=tuple(lines), bands=tuple(band for band in bands if band.intervals))
 
 
-def draw(panels: list[Panel], view: View, *, time_axis: bool = True, x_title: str = "UTC") -> go.Figure:
-    """Return the panels, first on top, on one x axis over the view (epoch seconds; plain seconds unless `time_axis`)."""
+def draw(
+    panels: list[Panel],
+    view: View,
+    *,
+    time_axis: bool = True,
+    x_title: str = "UTC",
+    through: Band | None = None,
+    panel_px: int = PANEL_PX,
+) -> go.Figure:
+    """Return the panels, first on top, on one x axis over the view (epoch seconds; plain seconds unless `time_axis`).
+
+    `through`: times that are shaded from the top panel down to the lowest, also between them.
+    """
     figure = go.Figure()
-    height = TOP_PX + BOTTOM_PX + len(panels) * PANEL_PX + (len(panels) - 1) * BETWEEN_PX
+    height = TOP_PX + BOTTOM_PX + len(panels) * panel_px + (len(panels) - 1) * BETWEEN_PX
     inner = height - TOP_PX - BOTTOM_PX
     unit = 1000.0 if time_axis else 1.0
+    keep = through.intervals if through else ()
     for number, panel in enumerate(panels):
-        top = 1 - number * (PANEL_PX + BETWEEN_PX) / inner
-        _add_panel(figure, panel, number, (max(0.0, top - PANEL_PX / inner), top), unit, view)
+        top = 1 - number * (panel_px + BETWEEN_PX) / inner
+        _add_panel(figure, panel, number, (max(0.0, top - panel_px / inner), top), unit, view, keep)
+    if through is not None and through.shaded:
+        figure.update_layout(shapes=[*figure.layout.shapes, *_through_shapes(through, unit)])
     figure.update_layout(
         template=None,
         height=height,
@@ -108,6 +123,7 @@ def draw(panels: list[Panel], view: View, *, time_axis: bool = True, x_title: st
         font={"family": "system-ui, sans-serif", "size": 12},
         showlegend=False,
         hovermode="x",
+        hoversubplots="axis",
         dragmode="zoom",
         hoverlabel={"font": {"color": "#ffffff"}, "bordercolor": "#ffffff"},
         modebar={"bgcolor": "rgba(0,0,0,0)", "color": "#808080", "activecolor": "#0072B2"},
@@ -153,10 +169,18 @@ def _band_axis(number: int) -> str:
     return f"y{2 * number + 2}"
 
 
-def _add_panel(figure: go.Figure, panel: Panel, number: int, domain: tuple[float, float], unit: float, view: View) -> None:
+def _add_panel(
+    figure: go.Figure,
+    panel: Panel,
+    number: int,
+    domain: tuple[float, float],
+    unit: float,
+    view: View,
+    also_kept: tuple[Interval, ...],
+) -> None:
     main, over = _main_axis(number), _band_axis(number)
+    keep = [*also_kept, *(interval for band in panel.bands for interval in band.intervals)]
     for line in panel.lines:
-        keep = [interval for band in panel.bands for interval in band.intervals]
         time_s, values = drawn(line.time_s, line.values, view.buckets, keep)
         figure.add_trace(_line_trace(line, time_s * unit, values, main))
     for band in panel.bands:
@@ -217,7 +241,7 @@ def _line_trace(line: Line, x: FloatArray, y: FloatArray, axis: str) -> go.Scatt
 
 
 def _band_trace(band: Band, axis: str, unit: float) -> go.Scatter:
-    """One polygon per interval. Its outline keeps a single second visible in a week, but many of them must not hide the curve."""
+    """One polygon per interval."""
     corners = [[begin, begin, end, end, np.nan] for begin, end in band.intervals]
     x = np.array(corners, dtype=np.float64).ravel() * unit
     y = np.tile(np.array([0, 1, 1, 0, 0], dtype=np.int8), len(corners))
@@ -228,9 +252,21 @@ def _band_trace(band: Band, axis: str, unit: float) -> go.Scatter:
         mode="lines",
         fill="toself",
         fillcolor=_faint(COLOURS[band.colour]),
-        line={"color": _faint(COLOURS[band.colour], round(min(0.5, 30 / max(1, len(corners))), 3)), "width": 1},
+        line={"color": _faint(COLOURS[band.colour], _outline(len(corners))), "width": 1},
         hoverinfo="skip",
     )
+
+
+def _through_shapes(band: Band, unit: float) -> list[dict[str, Any]]:
+    """One rectangle per interval, as high as the whole picture."""
+    line = {"color": _faint(COLOURS[band.colour], _outline(len(band.intervals))), "width": 1}
+    shared = {"type": "rect", "xref": "x", "yref": "paper", "y0": 0, "y1": 1, "layer": "below", "line": line}
+    return [{**shared, "x0": begin * unit, "x1": end * unit, "fillcolor": _faint(COLOURS[band.colour])} for begin, end in band.intervals]
+
+
+def _outline(intervals: int) -> float:
+    """Return the opacity of an outline: it keeps a single second visible in a week, but many of them must not hide the curve."""
+    return round(min(0.5, 30 / max(1, intervals)), 3)
 
 
 def _faint(colour: str, opacity: float = 0.25) -> str:

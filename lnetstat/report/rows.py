@@ -1,11 +1,13 @@
 """What stands in the report's tables, as text: the page and the mail print the same cells."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from lnetstat.analysis.results import FEW, Analysis, CreditSummary, CreditUse, DeadTime, HostQuality
+from lnetstat.analysis.results import FEW, Analysis, CreditSeries, CreditUse, DeadTime, HostQuality
+from lnetstat.analysis.wording import place_of
 from lnetstat.model import Finding
-from lnetstat.report.choice import judged
+from lnetstat.report.choice import first_exhausted, judged, row_of
+from lnetstat.report.times import of_row, of_time
 from lnetstat.report.words import NOT_KNOWN, iso, measure, number, percent, plural, quantity, seconds, yes_no
 from lnetstat.words import printable
 
@@ -69,7 +71,7 @@ def _few(evidence: Mapping[str, Any]) -> bool:
 
 
 class FindingRow(NamedTuple):
-    """One finding, all in words."""
+    """One finding, all in words. `rows`: for how many findings, from this one on, the advice is meant; 0: it was given just before."""
 
     severity: str
     kind: str
@@ -80,6 +82,7 @@ class FindingRow(NamedTuple):
     how_much: str
     advice: str
     reference: str
+    rows: int = 1
 
 
 class Grid(NamedTuple):
@@ -96,8 +99,24 @@ def finding_rows(analysis: Analysis) -> list[FindingRow]:
     found = [_finding_row(each) for each in analysis.findings]
     for place in range(len(found) - 1, 0, -1):
         if found[place].advice and found[place].advice == found[place - 1].advice:
-            found[place] = found[place]._replace(advice=SAME_ADVICE)
+            found[place - 1] = found[place - 1]._replace(rows=found[place].rows + 1)
+            found[place] = found[place]._replace(advice=SAME_ADVICE, rows=0)
     return found
+
+
+def references_of(found: Sequence[FindingRow], place: int) -> list[str]:
+    """Return the references, each once, of the findings that share the advice of the one at `place`."""
+    return list(dict.fromkeys(each.reference for each in found[place : place + found[place].rows] if each.reference))
+
+
+def main_finding(analysis: Analysis) -> FindingRow | None:
+    """Return the finding that the verdict is about, else the worst; None where there is none."""
+    dead = analysis.dead_time
+    subject = f"{dead.signal} of {dead.host}" if dead.host else dead.signal
+    wanted = dead.detected or dead.recurrent
+    own = (each for each in analysis.findings if wanted and each.kind == "dead_time" and each.subject == subject)
+    found = next(own, next(iter(analysis.findings), None))
+    return None if found is None else _finding_row(found)
 
 
 def _finding_row(finding: Finding) -> FindingRow:
@@ -108,7 +127,7 @@ def _finding_row(finding: Finding) -> FindingRow:
         printable(finding.subject),
         iso(finding.begin_ns, 3),
         iso(finding.end_ns, 3) if finding.end_ns > finding.begin_ns else "",
-        _how_much(finding),
+        of_time(_how_much(finding), finding.begin_ns, finding.end_ns),
         printable(finding.advice),
         printable(finding.reference),
     )
@@ -126,34 +145,65 @@ def _how_much(finding: Finding) -> str:
 
 
 def key_figures(analysis: Analysis) -> list[tuple[str, str]]:
-    """Return (what, value) of the verdict on dead time: what a reader asks first."""
+    """Return (what, value) of the verdict: what a reader asks first. A value that holds for a time is `Linked` to it."""
+    return _of_dead_time(analysis) + _of_credits(analysis)
+
+
+def _of_dead_time(analysis: Analysis) -> list[tuple[str, str]]:
     dead = analysis.dead_time
+    if not (dead.detected or dead.recurrent):
+        return []
+    error = f" ± {seconds(dead.period_err_s)}" if dead.period_err_s else ""
+    figures = [
+        ("Signal", printable(" ".join(each for each in (dead.host, dead.instance, dead.signal) if each))),
+        ("Period", seconds(dead.period_s) + error),
+        ("Duration of a dip", seconds(dead.duration_s)),
+        ("Depth", percent(dead.depth) + ("" if dead.depth_resolved else " (samples are longer than the dip)")),
+        ("Bytes lost", f"{percent(dead.lost_fraction)}, {percent(dead.lost_fraction_gross)} before catching up"),
+        *_bandwidth(analysis),
+        ("Incidents", number(len(dead.incidents))),
+        ("Cause", dead.cause + (f" ({number(dead.ping_z)} sigma above chance)" if dead.ping_z and dead.cause == "ping" else "")),
+        ("In step with the clock", yes_no(dead.epoch_aligned)),
+        ("False-alarm probability", _probability(dead.fap)),
+    ]
+    if not dead.incidents:
+        return figures
+    begin_ns, end_ns = round(dead.incidents[0][0] * 1e9), round(dead.incidents[-1][1] * 1e9)
+    since = ("Since when", f"{iso(begin_ns)} to {iso(end_ns)}")
+    return [since, *((what, of_time(value, begin_ns, end_ns)) for what, value in figures)]
+
+
+def _of_credits(analysis: Analysis) -> list[tuple[str, str]]:
+    """Return what ran out first, as the verdict tells it; and the peer that is the worst, where that is another."""
     figures: list[tuple[str, str]] = []
-    if dead.detected or dead.recurrent:
-        if dead.incidents:
-            begin_s, end_s = dead.incidents[0][0], dead.incidents[-1][1]
-            figures.append(("Since when", f"{iso(round(begin_s * 1e9))} to {iso(round(end_s * 1e9))}"))
-        error = f" ± {seconds(dead.period_err_s)}" if dead.period_err_s else ""
-        figures += [
-            ("Signal", printable(" ".join(each for each in (dead.host, dead.instance, dead.signal) if each))),
-            ("Period", seconds(dead.period_s) + error),
-            ("Duration of a dip", seconds(dead.duration_s)),
-            ("Depth", percent(dead.depth) + ("" if dead.depth_resolved else " (samples are longer than the dip)")),
-            ("Bytes lost", f"{percent(dead.lost_fraction)}, {percent(dead.lost_fraction_gross)} before catching up"),
-            *_bandwidth(analysis),
-            ("Incidents", number(len(dead.incidents))),
-            ("Cause", dead.cause + (f" ({number(dead.ping_z)} sigma above chance)" if dead.ping_z and dead.cause == "ping" else "")),
-            ("In step with the clock", yes_no(dead.epoch_aligned)),
-            ("False-alarm probability", _probability(dead.fap)),
-        ]
-    if analysis.credits is not None:
-        worst = analysis.credits
-        figures += [
-            ("Worst peer", printable(worst.subject)),
-            ("Its credits required", f"{number(worst.required_peak)} at the peak" + _usually(worst)),
-            *([("Its time below 0", percent(worst.fraction_time_oversubscribed))] if not _few(worst._asdict()) else []),
-        ]
-    return figures
+    first = first_exhausted(analysis)
+    if first is not None:
+        finding, use = first
+        what = "Ran out first" if finding.evidence.get("ordered") else "Scarcest"
+        figures = _of_row(what, f"{RESOURCES.get(use.resource, use.resource)} of {place_of(use)}", use)
+    worst = analysis.credits
+    if worst is None or (first is not None and worst.subject == place_of(first[1])):
+        return figures
+    own = (use for use in analysis.credit_use if use.resource == "peer_credits" and place_of(use) == worst.subject)
+    name = worst.subject + ("; it was not the first to run out" if first is not None else "")
+    row = next(own, None)
+    if row is not None:
+        return figures + _of_row("Worst peer", name, row)
+    required = f"{number(worst.required_peak)} at the peak"
+    if not _few(worst._asdict()):
+        required += f", {number(worst.required_p99)} for 99 % of the time"
+    return [*figures, ("Worst peer", printable(name)), ("Its credits required", required)]
+
+
+def _of_row(what: str, name: str, use: CreditUse) -> list[tuple[str, str]]:
+    required = f"{number(use.wanted_peak)} at the peak, of {number(use.limit)} configured"
+    figures = [(what, printable(name)), ("Its credits required", required)]
+    if not use.few:
+        figures[1] = ("Its credits required", f"{required}; {number(use.required_p99)} for 99 % of the time")
+        figures.append(("Its time below 0", percent(use.fraction_time_oversubscribed)))
+    if use.first_low_ns is None or use.last_low_ns is None:
+        return figures
+    return [(head, of_time(value, use.first_low_ns, use.last_low_ns)) for head, value in figures]
 
 
 def _bandwidth(analysis: Analysis) -> list[tuple[str, str]]:
@@ -166,59 +216,43 @@ def _bandwidth(analysis: Analysis) -> list[tuple[str, str]]:
     return [("Bandwidth lost, on average", quantity(moved * dead.lost_fraction / (1 - dead.lost_fraction), "bytes/s"))]
 
 
-def _usually(worst: CreditSummary) -> str:
-    return "" if _few(worst._asdict()) else f", {number(worst.required_p99)} for 99 % of the time"
-
-
 def _probability(value: float) -> str:
     return f"{value:.2g}" if value >= 1e-3 else f"{value:.0e}"
 
 
-def credit_grid(analysis: Analysis) -> Grid:
-    """Return credits required against credits configured, worst first."""
-    heads = (
-        "Host",
-        "Resource",
-        "Of",
-        "Row",
-        "Grade",
-        "Configured",
-        "Required",
-        "99 % of the time",
-        "Lowest",
-        "In the record",
-        "When",
-        "Time below 0",
-        "First below 0",
-    )
-    kinds = ("name", "name", "name", "number", "name", "number", "number", "number", "number", "number", "name", "number", "name")
+def credit_grid(analysis: Analysis, drawn: Sequence[CreditSeries] = ()) -> Grid:
+    """Return credits required against credits configured, worst first; the name of a row that is `drawn` leads to its picture, row-N."""
+    heads = ("Whose", "Resource", "Grade", "Configured", "Required", "99 % of the time", "Lowest", "When", "Time below 0")
+    kinds = ("sentence", "name", "name", "number", "number", "number", "number", "when", "sentence")
     shown = analysis.credit_use[:MOST_CREDIT_ROWS]
     rest = len(analysis.credit_use) - len(shown)
     note = f"{plural(rest, 'more row')} not shown: lnetstat report --format json has all." if rest else ""
-    return Grid(heads, kinds, tuple(_credit_cells(each) for each in shown), note)
+    slugs = {row_of(each): f"row-{place}" for place, each in enumerate(drawn)}
+    return Grid(heads, kinds, tuple(_credit_cells(each, slugs.get(row_of(each), "")) for each in shown), note)
 
 
-def _credit_cells(use: CreditUse) -> tuple[str, ...]:
+def _credit_cells(use: CreditUse, slug: str) -> tuple[str, ...]:
     below = f"{use.samples_below} of {plural(use.samples or 0, 'sample')}" if use.few else percent(use.fraction_time_oversubscribed)
     if use.fraction_windows is not None:
         below += f", in {percent(use.fraction_windows)} of the intervals"
-    first = iso(use.first_low_ns, 3) if use.first_low_ns is not None else NOT_KNOWN
     if use.low_at_start:
-        first = "before the record" + ("" if use.first_low_ns is None else f", again {first}")
+        below += ", already before the record"
+    if use.first_low_ns is not None:
+        below += f", {'again' if use.low_at_start else 'first'} {iso(use.first_low_ns, 3)}"
+    lowest = number(use.low_water)
+    if use.low_water_before_record and use.waiting < use.waiting_max:
+        lowest += f", older than the record; in it {number(use.worst_in_record)}"
+    name = printable(place_of(use)) + (f" (row {use.row})" if use.row else "")
     return (
-        printable(use.host),
+        of_row(name, slug) if slug else name,
         RESOURCES.get(use.resource, printable(use.resource)),
-        printable(use.subject),
-        str(use.row),
         use.grade,
         number(use.limit),
         number(use.required_peak),
         NOT_KNOWN if use.few else number(use.required_p99),
-        number(use.low_water) + (", older than the record" if use.low_water_before_record and use.waiting < use.waiting_max else ""),
-        number(use.worst_in_record),
+        lowest,
         _when_lowest(use),
         below,
-        first,
     )
 
 
@@ -245,7 +279,10 @@ def _signal_cells(each: DeadTime) -> tuple[str, ...]:
     name = printable(f"{each.instance} {each.signal}".strip())
     why = each.reason or (f"cause: {each.cause}" if each.detected or each.recurrent else "")
     verdict = each.verdict.replace("_", " ")
-    return printable(each.host), name, verdict, seconds(each.period_s), number(each.score), _probability(each.fap), printable(why)
+    period = seconds(each.period_s)
+    if each.incidents:
+        period = of_time(period, round(each.incidents[0][0] * 1e9), round(each.incidents[-1][1] * 1e9))
+    return printable(each.host), name, verdict, period, number(each.score), _probability(each.fap), printable(why)
 
 
 def quality_grid(analysis: Analysis) -> Grid:
@@ -257,7 +294,9 @@ def quality_grid(analysis: Analysis) -> Grid:
 
 def _quality_cells(host: HostQuality) -> tuple[str, ...]:
     missing = sum(stop - start for start, stop in host.gaps)
-    gaps = f"{plural(len(host.gaps), 'gap')}, {seconds(missing)}" if host.gaps else "none"
+    gaps = "none"
+    if host.gaps:
+        gaps = of_time(f"{plural(len(host.gaps), 'gap')}, {seconds(missing)}", round(host.gaps[0][0] * 1e9), round(host.gaps[-1][1] * 1e9))
     return (
         printable(host.host),
         iso(host.begin_ns),

@@ -10,9 +10,9 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from lnetstat.report import html, markdown
-from lnetstat.report.figures import Key, Picture
 from lnetstat.report.output import write_bytes
 from lnetstat.report.panels import COLOURS, Level, Line, Panel, View, draw, title_text
+from lnetstat.report.picture import Key, Picture
 from lnetstat.report.rows import Grid
 from lnetstat.report.words import NOT_KNOWN, number, plural
 from lnetstat.simulator.sweep import Figures, Row, Sweep

@@ -21,7 +21,7 @@ def test_a_recording_of_real_pings_becomes_a_page(page: str) -> None:
     assert "<title>Pings of s7</title>" in page
     assert "obd_ping" in page
     assert "Bursts of pings come every" in page
-    assert page.index("Findings") < page.index("Throughput, with incidents marked")
+    assert page.index("Findings") < page.index("Throughput, pings, credits and buffers on one time axis")
 
 
 def test_the_page_says_on_stderr_what_was_written_and_nothing_on_stdout(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,7 @@ import pytest
 from plotly.offline import get_plotlyjs
 
 from lnetstat.report.html import MOST_DATA_BYTES, inert_json, page
-from lnetstat.report.rows import key_figures
+from lnetstat.report.rows import key_figures, main_finding
 from lnetstat.report.words import quantity
 
 MOST_BYTES = 6_000_000
@@ -105,7 +105,7 @@ def test_noise_of_many_hosts_over_any_time_still_can_be_mailed(analysis_of, hour
     parsed = Page(text)
     assert len(text.encode()) < MOST_BYTES
     assert len(parsed.scripts[0][1]) <= MOST_DATA_BYTES
-    assert len(data_of(parsed)) == 7
+    assert len([slug for slug in data_of(parsed) if not slug.startswith("row-")]) == 4
     assert "950 more rows not shown" in text
     assert "incidents lie too close to be shaded" in text
 
@@ -157,7 +157,7 @@ def test_findings_come_first_all_of_them_and_in_order(analysis_of):
     places = [parsed.text.index(each.message) for each in more]
     assert places == sorted(places)
     assert parsed.text.index(analysis.verdict) < places[0]
-    assert places[-1] < parsed.text.index("Throughput, with incidents marked")
+    assert places[-1] < parsed.text.index("buffers on one time axis")
     assert [tag for tag, attributes in parsed.elements if attributes.get("class") == "finding"] == ["tr"] * len(more)
 
 
@@ -167,10 +167,35 @@ def test_a_finding_tells_how_bad_since_when_how_much_what_to_do_and_where_to_rea
         assert piece in words
 
 
-def test_advice_that_was_just_given_is_not_repeated(analysis_of):
-    words = Page(page(analysis_of())).text
-    assert words.count("raise peer_credits") == 1
-    assert words.count("As for the finding above.") == 2
+def test_what_to_do_stands_under_the_verdict_and_advice_is_given_once_for_findings_that_share_it(analysis_of):
+    analysis = analysis_of()
+    parsed = Page(page(analysis))
+    assert parsed.text.count("raise peer_credits") == 2
+    assert parsed.text.index(analysis.verdict) < parsed.text.index("raise peer_credits") < parsed.text.index("Since when")
+    assert [attributes.get("rowspan") for tag, attributes in parsed.elements if "rowspan" in attributes] == ["3"]
+
+
+def test_what_to_do_is_that_of_the_finding_that_the_verdict_is_about(analysis_of):
+    analysis = analysis_of()
+    own = analysis.findings[0]._replace(subject="route_length of rtr", advice="fewer pings")
+    assert main_finding(analysis._replace(findings=(*analysis.findings, own))).advice == "fewer pings"
+
+
+def test_the_head_names_what_ran_out_first_and_says_so_where_another_peer_is_worse(analysis_of):
+    analysis = analysis_of()
+    use = analysis.credit_use[0]
+    worse = use._replace(subject="10.9.9.9@tcp", low_water=-900, worst_in_record=-900)
+    evidence = {"host": use.host, "resource": use.resource, "subject": use.subject, "row": 0, "ordered": True}
+    ran_out = analysis.findings[1]._replace(kind="first_exhausted", evidence=evidence)
+    summary = analysis.credits._replace(subject="10.9.9.9@tcp on rtr")
+    shown = key_figures(analysis._replace(credits=summary, credit_use=(worse, use), findings=(ran_out, *analysis.findings)))
+    told = dict(shown)
+    assert told["Ran out first"] == "peer credits of 10.1.0.1@tcp on rtr"
+    assert told["Worst peer"] == "10.9.9.9@tcp on rtr; it was not the first to run out"
+    assert [value for what, value in shown if what == "Its credits required"] == [
+        "71 at the peak, of 8 configured; 12 for 99 % of the time",
+        "908 at the peak, of 8 configured; 12 for 99 % of the time",
+    ]
 
 
 def test_an_empty_recording_is_said_in_words_and_has_no_chart(nothing):
@@ -180,7 +205,7 @@ def test_an_empty_recording_is_said_in_words_and_has_no_chart(nothing):
     for words in (
         "No throughput in this recording",
         "No ping counters in this recording",
-        "No message counters in this recording",
+        "No NI credits in this recording",
         "No peer credits in this recording",
         "No router buffers in this recording",
         "No profile of a cycle",
@@ -194,13 +219,14 @@ def test_an_empty_recording_is_said_in_words_and_has_no_chart(nothing):
 def test_every_place_for_a_plot_has_its_figure(analysis_of):
     parsed = Page(page(analysis_of(length_s=1800.0)))
     places = [attributes["data-plot"] for _, attributes in parsed.elements if "data-plot" in attributes]
-    assert places == ["throughput", "pings", "messages", "peers", "buffers", "close-up", "profile"]
-    assert set(data_of(parsed)) == set(places)
+    assert places == ["axis", "close-up", "signals", "profile", "row-0"]
+    rows = [attributes["data-row"] for tag, attributes in parsed.elements if tag == "button" and "data-row" in attributes]
+    assert set(data_of(parsed)) == {*places, *rows, "row-1"}
 
 
 def test_the_credit_table_grades_every_row(analysis_of):
     words = Page(page(analysis_of())).text
-    assert "10.1.0.1@tcp 0 sustained 8 71 12 -63 -63 2026-08-14T12:00:05.000Z 4.0 % 2026-08-14T12:00:05.000Z" in words
+    assert "10.1.0.1@tcp on rtr peer credits sustained 8 71 12 -63 2026-08-14T12:00:05.000Z 4.0 %, first 2026-08-14T12:00:05.000Z" in words
 
 
 def test_the_same_analysis_gives_the_same_page(analysis_of):

@@ -1,11 +1,13 @@
 """Each time in the text leads to the same time in the pictures."""
 
+import html
+import json
 import re
 
 import pytest
 
 from lnetstat.report.html import page
-from lnetstat.report.times import timed
+from lnetstat.report.times import of_time, timed
 from tests.report.test_browser import CHROMIUM, browse, console, framed
 
 
@@ -30,19 +32,41 @@ def test_what_stands_around_a_time_is_inert():
     assert timed("<script>2026-08-14T12:00:05Z<b>") == f"&lt;script&gt;{timed('2026-08-14T12:00:05Z')}&lt;b&gt;"
 
 
+def test_words_of_a_time_are_one_button():
+    markup = timed(of_time("every 75 s <b>", 1_786_708_805_000_000_000, 1_786_708_806_250_000_000))
+    assert "data-begin=2026-08-14T12:00:05.000Z data-end=2026-08-14T12:00:06.250Z" in markup
+    assert markup.endswith(">every 75 s &lt;b&gt;</button>")
+    assert markup.count("<button") == 1
+
+
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: apt-get install chromium")
-def test_a_click_on_the_time_of_a_finding_shows_it_in_all_pictures(analysis_of, tmp_path):
-    (tmp_path / "inner.html").write_text(page(analysis_of(length_s=1800.0)), encoding="utf-8")
-    script = (
-        "const button = inner.document.querySelector('.findings button.when'); button.click();"
-        "setTimeout(() => { const plots = [...inner.document.querySelectorAll('[data-plot]')];"
-        "document.body.dataset.wanted = [button.dataset.begin, button.dataset.end].join();"
-        "document.body.dataset.shown = plots.slice(0, 5).map((plot) => plot.layout.xaxis.range.map("
-        "(time) => Date.parse(String(time).replace(' ', 'T').replace(/Z?$/, 'Z'))).join()).join(' '); }, 2000);"
-    )
+def test_a_click_shows_a_time_or_a_row_of_credits_and_all_again(analysis_of, tmp_path):
+    analysis = analysis_of(length_s=1800.0)
+    (use,) = analysis.credit_use
+    text = page(analysis._replace(credit_use=(use, use._replace(resource="router_buffers", subject="small"))))
+    (tmp_path / "inner.html").write_text(text, encoding="utf-8")
+    script = """
+        const step = () => new Promise((done) => setTimeout(done, 1000));
+        const one = (what) => inner.document.querySelector(what);
+        const all = one('#whole');
+        const ms = (time) => typeof time === 'number' ? time : Date.parse(time.replace(' ', 'T').replace(/Z?$/, 'Z'));
+        const linked = [...inner.document.querySelectorAll('[data-plot]')].filter((plot) => plot.all);
+        const ranges = () => linked.map((plot) => plot.layout.xaxis.range.map(ms).join());
+        (async () => {
+          const seen = {before: ranges(), hidden: [all.hidden]};
+          one('.findings button.when').click(); await step();
+          seen.zoomed = ranges(); seen.hidden.push(all.hidden);
+          one('#credits tr:last-child button.row').click(); await step();
+          seen.row = one('#row [data-plot]').dataset.plot; seen.kept = ranges();
+          all.click(); await step();
+          seen.after = ranges(); seen.hidden.push(all.hidden);
+          document.body.dataset.seen = JSON.stringify(seen);
+        })();"""
     done = browse(tmp_path, framed(1280, script), "--dump-dom", "--allow-file-access-from-files")
     assert console(done) == []
-    assert 'data-wanted="2026-08-14T12:00:05.000Z,2026-08-14T12:00:06.000Z"' in done.stdout
+    seen = json.loads(html.unescape(re.search(r'data-seen="([^"]+)"', done.stdout)[1]))
     begin_ms = 1_786_708_805_000
-    shown = re.search(r'data-shown="([0-9, ]+)"', done.stdout)[1].split()
-    assert shown == [f"{begin_ms - 1000},{begin_ms + 2000}"] * 5
+    assert seen["zoomed"] == seen["kept"] == [f"{begin_ms - 1000},{begin_ms + 2000}"] * 3
+    assert seen["row"] == "row-1"
+    assert seen["after"] == seen["before"]
+    assert seen["hidden"] == [True, False, True]

@@ -3,28 +3,41 @@
 (() => {
   const figures = JSON.parse(document.getElementById("data").textContent);
   const linked = [];
+  const whole = document.getElementById("whole");
   let following = false;
 
-  const sameRange = (one, other) => Number(new Date(one[0])) === Number(new Date(other[0])) && Number(new Date(one[1])) === Number(new Date(other[1]));
+  // Plotly tells times as numbers or as texts without a zone; all of them are UTC.
+  const ms = (time) => (typeof time === "number" ? time : Date.parse(String(time).replace(" ", "T").replace(/Z?$/, "Z")));
+  const sameRange = (one, other) => Math.abs(ms(one[0]) - ms(other[0])) < 1 && Math.abs(ms(one[1]) - ms(other[1])) < 1;
 
   function follow(leader) {
+    const range = leader.layout.xaxis.range.slice();
+    if (whole) whole.hidden = sameRange(range, leader.all);
     if (following) return;
     following = true;
-    const range = leader.layout.xaxis.range.slice();
     const others = linked.filter((plot) => plot !== leader && !sameRange(plot.layout.xaxis.range, range));
     Promise.all(others.map((plot) => Plotly.relayout(plot, { "xaxis.range": range.slice() }))).finally(() => { following = false; });
   }
+
+  const show = (place) => place.scrollIntoView({ behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
 
   // The buttons are listed one by one: plotly's own choice has one that uploads the figure to its maker's cloud.
   const options = {
     responsive: true, doubleClick: "reset", displaylogo: false, showSendToCloud: false, plotlyServerURL: "",
     modeBarButtons: [["toImage"], ["zoom2d", "pan2d"], ["zoomIn2d", "zoomOut2d", "resetScale2d"]],
   };
+  // Incidents are drawn through the first picture; that of a row of credits has the same.
+  const incidents = figures.axis ? (figures.axis.layout.shapes || []).filter((shape) => shape.yref === "paper") : [];
+  const layoutOf = (slug) => {
+    const layout = figures[slug].layout;
+    return slug.startsWith("row-") ? { ...layout, shapes: [...(layout.shapes || []), ...incidents] } : layout;
+  };
   const waiting = [...document.querySelectorAll("[data-plot]")].map((place) => {
     const figure = figures[place.dataset.plot];
     place.textContent = "";
-    return Plotly.newPlot(place, figure.data, figure.layout, options).then(() => {
+    return Plotly.newPlot(place, figure.data, layoutOf(place.dataset.plot), options).then(() => {
       if (!figure.linked) return;
+      place.all = figure.layout.xaxis.range.slice();
       linked.push(place);
       place.on("plotly_relayout", () => follow(place));
     });
@@ -40,7 +53,16 @@
     const [begin, end] = [button.dataset.begin, button.dataset.end || button.dataset.begin].map((time) => Date.parse(time));
     const range = [begin - around(begin, end), end + around(begin, end)].map((time) => new Date(time).toISOString());
     Plotly.relayout(linked[0], { "xaxis.range": range });
-    linked[0].closest("section").scrollIntoView({ behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
+    show(linked[0].closest("section"));
   }));
+  // A row of credits in the table: its picture takes the place of the one above the table, at the time that is shown now.
+  const row = document.querySelector('[data-plot^="row-"]');
+  document.querySelectorAll("button.row").forEach((button) => button.addEventListener("click", () => {
+    const layout = layoutOf(button.dataset.row);
+    row.dataset.plot = button.dataset.row;
+    Plotly.react(row, figures[button.dataset.row].data, { ...layout, xaxis: { ...layout.xaxis, range: row.layout.xaxis.range.slice() } }, options);
+    show(row.closest(".picture"));
+  }));
+  if (whole) whole.addEventListener("click", () => Plotly.relayout(linked[0], { "xaxis.range": linked[0].all.slice() }));
   Promise.all(waiting).then(() => { document.documentElement.dataset.drawn = String(waiting.length); });
 })();
