@@ -1,18 +1,18 @@
 """The same figures from a Graphite that agents ship to. Of a node's peers it knows each network's worst, not which peer that was."""
 
 import fnmatch
-import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from lnetstat.check.kinds import Figure
+from lnetstat.check.kinds import BELOW_0, Figure
 from lnetstat.config import parse_prefix
 from lnetstat.errors import SourceError
 from lnetstat.reduce.metrics import PREFIX
 from lnetstat.reduce.paths import host_node
 from lnetstat.series import graphite
+from lnetstat.sinks._exposition import readable
 from lnetstat.words import iso
 
 FAMILIES = (
@@ -26,9 +26,11 @@ TRAFFIC = (
     "lnet_stats.{route_length,send_length,recv_length}",
     "counters.obdfilter_*.{read_bytes,write_bytes}.sum",
     "counters.{ost_io,ost}.{ost_read,ost_write}.samples",
-    "counters.{ost,mdt,mds,mgs}.obd_ping.samples",
 )
-_NID = re.compile(r"([0-9]{1,3}(?:_[0-9]{1,3}){3}|[0-9]{1,10})_at_([a-z][a-z0-9]*)", re.ASCII)
+PINGS = "counters.{ost,mdt,mds,mgs}.obd_ping.samples"
+# Some of what every host ships whose agent lives, whatever it is: few series, for they are asked for over days.
+HEARTBEATS = ("{self,lnet_stats}.{series,send_length}", "{peers,buffers}.*.{count,tx_credits_worst}", "counters.*.obd_ping.samples")
+_KINDS = {"nis": "NID", "health": "NID", "peers": "NET"}  # what the second node stands for
 
 
 class Series(NamedTuple):
@@ -43,11 +45,31 @@ class Series(NamedTuple):
         return float(self.value[-1])
 
     @property
+    def lowest(self) -> tuple[float, float]:
+        """The lowest value and its epoch second."""
+        at = int(self.value.argmin())
+        return float(self.value[at]), float(self.time_s[at])
+
+    @property
     def words(self) -> str:
-        """What the series is about: a net, an NI with its CPT, a pool."""
-        found = _NID.fullmatch(self.nodes[1]) if len(self.nodes) > 1 else None
-        name = f"{found[1].replace('_', '.')}@{found[2]}" if found else self.nodes[1] if len(self.nodes) > 1 else ""
-        return " ".join([name, *self.nodes[2:-1]])
+        """What the series is about: peers of a net, an NI with its CPT, a pool."""
+        family, *names = self.nodes[:-1]
+        if names:
+            names[0] = readable(_KINDS.get(family, ""), names[0])
+        text = " ".join(names)
+        return {"peers": f"peers of {text}", "nis": f"NI {text}", "health": f"NI {text}", "buffers": f"{text} buffers"}.get(family, text)
+
+
+class _Moment(NamedTuple):
+    """A value, when it was and whose it is."""
+
+    value: float
+    time_s: float
+    series: Series
+
+    @property
+    def words(self) -> str:
+        return f"{self.series.words}, at {iso(int(self.time_s * 1e9))}"
 
 
 def prefix_of(location: str) -> str:
@@ -67,34 +89,74 @@ def targets_of(prefix: str, hosts: Sequence[str] | None, families: Sequence[str]
     return [f"{prefix}.{nodes}.{family}" for family in families]
 
 
-def look_at_graphite(location: str, hosts: Sequence[str] | None, *, begin_s: float, now_s: float, timeout_s: float) -> list[Figure]:
-    """Return the figures of all hosts or those wanted since `begin_s`. Raises SourceError where Graphite cannot be asked or has nothing."""
+def look_at_graphite(
+    location: str, hosts: Sequence[str] | None, *, begin_s: float, now_s: float, forget_s: float, timeout_s: float
+) -> list[Figure]:
+    """Return the figures of all hosts or those wanted since `begin_s`, and since when those are silent that sent anything in `forget_s`.
+
+    Raises SourceError where Graphite cannot be asked or has nothing.
+    """
     prefix = prefix_of(location)
-    found = graphite.fetch(location, targets=targets_of(prefix, hosts, FAMILIES), begin_s=begin_s, timeout_s=timeout_s)
+    known = graphite.names_of(location, f"{prefix}.*", timeout_s=timeout_s)
+    wanted = known if hosts is None else {host_node(host) for host in hosts}
+    targets = targets_of(prefix, hosts, FAMILIES)
     by_host: dict[str, list[Series]] = {}
-    for target, time_s, value in found:
+    for target, time_s, value in graphite.fetch(location, targets=targets, begin_s=begin_s, timeout_s=timeout_s, may_be_empty=True):
         nodes = target.removeprefix(f"{prefix}.").split(".")
         there = np.isfinite(value)
         if there.any():
             by_host.setdefault(nodes[0], []).append(Series(tuple(nodes[1:]), time_s[there], value[there]))
-    missing = sorted({host_node(host) for host in hosts or ()} - by_host.keys())
-    figures = [figure for host, series in sorted(by_host.items()) for figure in _figures(host, series, now_s)]
-    why = f"no values since {iso(int(begin_s * 1e9))}"
-    return figures + [Figure("data_age", host, None, why=why, unread=True) for host in missing]
+    figures = [figure for host, series in sorted(by_host.items()) for figure in _figures(readable("HOST", host), series, now_s)]
+    quiet = sorted((wanted & known) - by_host.keys())
+    heard_s = last_heard_s(location, prefix, quiet, begin_s=begin_s, forgotten_s=now_s - forget_s, timeout_s=timeout_s)
+    for host, last_s in heard_s.items():
+        is_silent = last_s < begin_s
+        words = f"{'silent since' if is_silent else 'last sample'} {iso(int(last_s * 1e9))}"
+        figures.append(Figure("data_age", readable("HOST", host), max(0.0, now_s - last_s), words, unread=is_silent))
+    if not figures and not wanted & known:
+        raise SourceError(f"no series below {prefix} of {'any host' if hosts is None else ', '.join(hosts)}: do agents ship to it?")
+    never = [] if hosts is None and figures else sorted(wanted - by_host.keys() - heard_s.keys())
+    since = iso(int(min(begin_s, now_s - forget_s) * 1e9))
+    return figures + [Figure("data_age", readable("HOST", host), None, why=f"no values since {since}", unread=True) for host in never]
+
+
+def last_heard_s(
+    location: str, prefix: str, nodes: Sequence[str], *, begin_s: float, forgotten_s: float, timeout_s: float
+) -> dict[str, float]:
+    """Return by host node when its last value came, in epoch seconds, of those with any since `forgotten_s`.
+
+    Asked for since `begin_s` first: of long times Graphite keeps coarse values only, which tell less precisely when.
+    """
+    found: dict[str, float] = {}
+    for from_s in sorted({begin_s, min(begin_s, forgotten_s)}, reverse=True):
+        rest = [node for node in nodes if node not in found]
+        if not rest:
+            break
+        named = f"{prefix}.{{{','.join(rest)}}}"
+        targets = [f"groupByNode({named}.{family},{prefix.count('.') + 1},'maxSeries')" for family in HEARTBEATS]
+        for node, time_s, value in graphite.fetch(location, targets=targets, begin_s=from_s, timeout_s=timeout_s, may_be_empty=True):
+            there = np.isfinite(value)
+            if there.any():
+                found[node] = max(found.get(node, 0.0), float(time_s[there][-1]))
+    return found
 
 
 def _figures(host: str, series: Sequence[Series], now_s: float) -> Iterator[Figure]:
     def of(pattern: str) -> list[Series]:
         return [each for each in series if fnmatch.fnmatchcase(".".join(each.nodes), pattern)]
 
-    yield Figure("data_age", host, max(0.0, now_s - max(float(each.time_s[-1]) for each in series)))
-    yield _credits("peer_credits", host, of("peers.*.tx_credits_worst"), of("peers.*.tx_credits_low"), "no peer that holds credits")
-    yield _credits("rtr_credits", host, of("peers.*.rtr_credits_worst"), of("peers.*.rtr_credits_low"), "no peer that holds credits")
-    yield _credits("ni_credits", host, of("nis.*.tx_credits"), of("nis.*.tx_credits_min"), "no interface")
+    last_s = max(float(each.time_s[-1]) for each in series)
+    yield Figure("data_age", host, max(0.0, now_s - last_s), f"last sample {iso(int(last_s * 1e9))}")
+    no_peer = "no peer that holds credits" if of("peers.*") else "no values of peers in this time"
+    for name, now, mark, none in (
+        ("peer_credits", "peers.*.tx_credits_worst", "peers.*.tx_credits_low", no_peer),
+        ("rtr_credits", "peers.*.rtr_credits_worst", "peers.*.rtr_credits_low", no_peer),
+        ("ni_credits", "nis.*.tx_credits", "nis.*.tx_credits_min", "no values of interfaces in this time"),
+    ):
+        yield _credits(name, host, of(now), of(mark), none)
+        yield _share(name, host, of(now), none)
+        yield _lowest(f"{name}_low", host, of(mark))
     yield from _buffers(host, of("buffers.*"))
-    yield _lowest("peer_credits_low", host, of("peers.*.tx_credits_low"))
-    yield _lowest("rtr_credits_low", host, of("peers.*.rtr_credits_low"))
-    yield _lowest("ni_credits_low", host, of("nis.*.tx_credits_min"))
     yield _lowest("ni_health", host, of("health.*.value"))
     yield _counted("routes_down", host, of("routes.down"))
     yield _counted("peers_down", host, of("peers.*.down"))
@@ -105,20 +167,33 @@ def _figures(host: str, series: Sequence[Series], now_s: float) -> Iterator[Figu
 
 def _credits(name: str, host: str, now: list[Series], marks: list[Series], none: str) -> Figure:
     """Return the lowest credits that a second saw, or that a mark tells which fell within the time."""
-    worst: tuple[float, float, Series] | None = None
-    for each in now:
-        at = int(each.value.argmin())
-        worst = min(worst or (np.inf, 0.0, each), (float(each.value[at]), float(each.time_s[at]), each), key=lambda item: item[0])
+    worst = _worst_of([_Moment(*each.lowest, each) for each in now])
     for each in marks:
         fell = np.flatnonzero(np.diff(each.value) < 0) + 1
         if fell.size and worst is not None:
             at = int(fell[each.value[fell].argmin()])
-            if each.value[at] < min(0, worst[0]):
-                worst = float(each.value[at]), float(each.time_s[at]), each
-    if worst is None:
+            if each.value[at] < min(0, worst.value):
+                worst = _Moment(float(each.value[at]), float(each.time_s[at]), each)
+    return _of_moment(name, host, worst, none)
+
+
+def _worst_of(moments: list[_Moment]) -> _Moment | None:
+    return min(moments, key=lambda moment: (moment.value, moment.time_s), default=None)
+
+
+def _of_moment(name: str, host: str, worst: _Moment | None, none: str) -> Figure:
+    return Figure(name, host, None, why=none) if worst is None else Figure(name, host, worst.value, worst.words)
+
+
+def _share(name: str, host: str, found: list[Series], none: str) -> Figure:
+    """Return for how much of the time credits were below 0: of what is worst off, a net's peers all together."""
+    name += BELOW_0
+    shares = [(100 * float((each.value < 0).mean()), int((each.value < 0).sum()), each) for each in found]
+    if not shares:
         return Figure(name, host, None, why=none)
-    value, time_s, series = worst
-    return Figure(name, host, value, f"{series.words}, at {iso(int(time_s * 1e9))}")
+    percent, below, series = max(shares, key=lambda share: share[0])
+    words = f"{series.words}, in {below} of {series.value.size} values" if below else f"in none of {series.value.size} values"
+    return Figure(name, host, percent, words, 100.0)
 
 
 def _lowest(name: str, host: str, found: list[Series]) -> Figure:
@@ -138,7 +213,7 @@ def _counted(name: str, host: str, found: list[Series]) -> Figure:
 def _nis_down(host: str, found: list[Series]) -> Figure:
     if not found:
         return Figure("nis_down", host, None, why="not shipped")
-    down = sorted({each.words.split(" ")[0] for each in found if not each.last})
+    down = sorted({readable("NID", each.nodes[1]) for each in found if not each.last})
     return Figure("nis_down", host, len(down), ", ".join(down))
 
 
@@ -156,23 +231,23 @@ def _most(name: str, host: str, found: list[Series]) -> Figure:
 
 def _buffers(host: str, found: list[Series]) -> Iterator[Figure]:
     """Yield the free share of all CPTs together; where one CPT ran out, that: shares of single CPTs are not shipped."""
+    none = "no router buffers: this node does not route" if found else "no values of router buffers in this time"
     pools: dict[str, dict[str, Series]] = {}
     for each in found:
         pools.setdefault(each.nodes[1], {})[each.nodes[2]] = each
-    shares, lows = [], []
-    for pool, columns in pools.items():
-        count, used, worst, low = (columns.get(name) for name in ("count", "in_use_max", "credits_worst", "credits_low"))
-        if count is None or count.last <= 0:
-            continue
-        if used is not None:
-            shares.append((100 * (1 - float(used.value.max()) / count.last), pool))
-        if worst is not None and worst.value.min() < 0:
-            shares.append((100 * float(worst.value.min()) / count.last, pool))
-        if low is not None:
-            lows.append((100 * low.last / count.last, pool))
-    for name, values, since in (("router_buffers", shares, ""), ("router_buffers_low", lows, ", since its mark was reset")):
-        if values:
-            share, pool = min(values)
-            yield Figure(name, host, share, f"{pool} buffers{since}", 100.0)
-        else:
-            yield Figure(name, host, None, why="no router buffers: this node does not route")
+    pools = {pool: columns for pool, columns in pools.items() if "count" in columns and columns["count"].last > 0}
+    moments, lows = [], []
+    for columns in pools.values():
+        count = columns["count"].last
+        if used := columns.get("in_use_max"):
+            free = used._replace(value=100 * (1 - used.value / count))
+            moments.append(_Moment(*free.lowest, free))
+        if (worst := columns.get("credits_worst")) and worst.lowest[0] < 0:
+            share = worst._replace(value=100 * worst.value / count)
+            moments.append(_Moment(*share.lowest, share))
+        if low := columns.get("credits_low"):
+            lows.append(low._replace(value=100 * low.value / count))
+    yield _of_moment("router_buffers", host, _worst_of(moments), none)._replace(limit=100.0)
+    yield _share("router_buffers", host, [columns["credits_worst"] for columns in pools.values() if "credits_worst" in columns], none)
+    lowest = _lowest("router_buffers_low", host, lows)
+    yield lowest._replace(limit=100.0) if lows else lowest._replace(why=none)

@@ -1,10 +1,11 @@
 """Figures of a node now, or of the end of a record: runs once through a source's snapshots, host by host."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
+from typing import NamedTuple
 
 from lnetstat.check.tables import FILES, HostFigures
 from lnetstat.errors import SourceError
-from lnetstat.model import Sample, Snapshot, Source
+from lnetstat.model import Sample, Source
 from lnetstat.recording.body import Change
 from lnetstat.sources.collectl import Recorded
 from lnetstat.sources.live import LiveSource
@@ -26,40 +27,76 @@ def look_at_node(root: str, *, deadline_s: float) -> HostFigures:
         source.close()
 
 
-def look_at_record(source: Source, hosts: Collection[str] | None, last_s: float) -> dict[str, HostFigures]:
-    """Return by host what the last `last_s` seconds of a record say, of all hosts or those wanted.
+class Looked(NamedTuple):
+    """What a record says. `figures`: by host, of its last `last_s` seconds; `silent_ns`: when hosts that say nothing there were heard last,
+    `other_ns`: the same of hosts that do, but of nothing of LNet."""
+
+    figures: dict[str, HostFigures]
+    silent_ns: dict[str, int]
+    other_ns: dict[str, int]
+
+
+def look_at_record(source: Source, hosts: Collection[str] | None, last_s: float, forget_s: float) -> Looked:
+    """Return what the end of a record says of all hosts or those wanted; hosts that were not heard of for `forget_s` count as removed.
 
     Raises SourceError where a wanted host is not in it, or where nothing is.
     """
-    found = _of_recorded(source, hosts, last_s) if isinstance(source, Recorded) else _of_snapshots(source.snapshots(), hosts, last_s)
-    missing = sorted(set(hosts or ()) - found.keys())
+    window = hosts, last_s, max(last_s, forget_s)
+    found = _of_recorded(source, *window) if isinstance(source, Recorded) else _of_snapshots(source, *window)
+    missing = sorted(set(hosts or ()) - found.figures.keys() - found.silent_ns.keys() - found.other_ns.keys())
     if missing:
-        known = ", ".join(getattr(source, "hosts", ())) or ", ".join(found) or "nothing"
-        raise SourceError(f"no samples of {', '.join(missing)} in the last {last_s:g} s: the record holds {known}")
-    if not any(figures.has_lnet for figures in found.values()):
+        known = ", ".join(getattr(source, "hosts", ())) or ", ".join(found.figures) or "nothing"
+        raise SourceError(f"no samples of {', '.join(missing)} in the last {window[-1]:g} s: the record holds {known}")
+    if not found.silent_ns and not any(figures.has_lnet for figures in found.figures.values()):
         raise SourceError("no tables of LNet in it")
     return found
 
 
-def _of_snapshots(snapshots: Iterable[Snapshot], hosts: Collection[str] | None, last_s: float) -> dict[str, HostFigures]:
+def _of_snapshots(source: Source, hosts: Collection[str] | None, last_s: float, forget_s: float) -> Looked:
     """Take an archive or a captured file: how long it is, only reading tells."""
-    kept = [snapshot for snapshot in snapshots if snapshot.name in FILES and (hosts is None or snapshot.host in hosts)]
-    end_ns = max((snapshot.time_ns for snapshot in kept), default=0)
-    found: dict[str, HostFigures] = {}
-    for snapshot in kept:
-        if snapshot.time_ns >= end_ns - int(last_s * NS):
-            found.setdefault(snapshot.host, HostFigures(snapshot.host)).add(snapshot)
-    return found
+    read = [snapshot for snapshot in source.snapshots() if hosts is None or snapshot.host in hosts]
+    end_ns = max((snapshot.time_ns for snapshot in read), default=0)
+    begin_ns = end_ns - int(last_s * NS)
+    figures: dict[str, HostFigures] = {}
+    heard: dict[str, int] = {}
+    for snapshot in read:
+        heard[snapshot.host] = max(heard.get(snapshot.host, 0), snapshot.time_ns)
+        if snapshot.name in FILES and snapshot.time_ns >= begin_ns:
+            figures.setdefault(snapshot.host, HostFigures(snapshot.host)).add(snapshot)
+    known = {host: last_ns for host, last_ns in heard.items() if last_ns >= end_ns - int(forget_s * NS)}
+    return _sorted_out(figures, known, begin_ns)
 
 
-def _of_recorded(source: Recorded, hosts: Collection[str] | None, last_s: float) -> dict[str, HostFigures]:
+def _of_recorded(source: Recorded, hosts: Collection[str] | None, last_s: float, forget_s: float) -> Looked:
+    end_ns = source.end_ns
+    if end_ns is None:
+        return Looked({}, {}, {})
     readers: dict[str, _Reader] = {}
-    if source.end_ns is not None:
-        begin_ns = source.end_ns - int(last_s * NS)
-        for change in source.changes(begin_ns=begin_ns, names=FILES, hosts=hosts):
-            host = change.snapshot.host
-            readers.setdefault(host, _Reader(host)).take(change)
-    return {host: reader.figures for host, reader in readers.items()}
+    begin_ns = end_ns - int(last_s * NS)
+    for change in source.changes(begin_ns=begin_ns, names=FILES, hosts=hosts):
+        host = change.snapshot.host
+        readers.setdefault(host, _Reader(host)).take(change)
+    others = [host for host in source.hosts if host not in readers and (hosts is None or host in hosts)]
+    heard = {host: _last_ns(source, host, end_ns, last_s, forget_s) for host in others}
+    known = {host: last_ns for host, last_ns in heard.items() if last_ns is not None}
+    return _sorted_out({host: reader.figures for host, reader in readers.items()}, known, begin_ns)
+
+
+def _last_ns(source: Recorded, host: str, end_ns: int, last_s: float, forget_s: float) -> int | None:
+    """Return the last stamp of a host, None without one in `forget_s`. Looks twice as far back each time: most are silent for minutes."""
+    back_s = last_s
+    while True:
+        stamps = (change.snapshot.time_ns for change in source.changes(begin_ns=end_ns - int(back_s * NS), hosts=(host,)))
+        last_ns = max(stamps, default=None)
+        if last_ns is not None or back_s >= forget_s:
+            return last_ns
+        back_s = min(2 * back_s, forget_s)
+
+
+def _sorted_out(figures: dict[str, HostFigures], heard: dict[str, int], begin_ns: int) -> Looked:
+    rest = {host: last_ns for host, last_ns in heard.items() if host not in figures}
+    silent = {host: last_ns for host, last_ns in rest.items() if last_ns < begin_ns}
+    return Looked(figures, silent, {host: last_ns for host, last_ns in rest.items() if host not in silent})
 
 
 class _Reader:

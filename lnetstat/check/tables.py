@@ -5,7 +5,8 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from lnetstat.check.kinds import Figure
+from lnetstat.check.kinds import BELOW_0, CREDITS, Figure
+from lnetstat.check.shares import BelowZero
 from lnetstat.model import Sample, Snapshot, State
 from lnetstat.tables import samples, table_named
 from lnetstat.words import iso
@@ -20,6 +21,7 @@ _READ_BY = {
     "routes": ("routes_down",),
     "lnetctl net show": ("ni_health",),
 }
+_ALWAYS_THERE = ("peers", "nis")  # wherever LNet is loaded
 _NONE_HERE = {
     "peers": "no peer that holds credits",
     "nis": "no interface but the loopback",
@@ -77,7 +79,8 @@ class HostFigures:
         self._states: dict[str, Snapshot] = {}
         self._troubles: dict[str, str] = {}
         self._seen: set[str] = set()
-        self._marks = {name: _Mark() for name in ("peer_credits", "rtr_credits", "ni_credits", "router_buffers")}
+        self._marks = {name: _Mark() for name in CREDITS}
+        self._below = {name: BelowZero() for name in CREDITS}
         self._peers: dict[Key, Any] = {}
         self._short = self._queue = self._down = 0
         self._most_short: _Worst | None = None
@@ -122,6 +125,9 @@ class HostFigures:
     def _take_peers(self, sample: Sample) -> None:
         keys = [(row.nid, row.row) for row in sample.rows]
         is_worst_only = "worst" in sample.flags
+        for below in (self._below["peer_credits"], self._below["rtr_credits"]):
+            below.look()
+            below.keep(keys)  # where only the worst rows are listed, the others are not below 0
         if not is_worst_only:
             for key in self._peers.keys() - set(keys):
                 self._forget(self._peers.pop(key))
@@ -135,6 +141,8 @@ class HostFigures:
         """Take rows of `peers` that changed since the snapshot before; all others are as they were."""
         self.note(snapshot)
         self._seen.add("peers")
+        for below in (self._below["peer_credits"], self._below["rtr_credits"]):
+            below.look()
         for key, row in rows:
             self._put_peer(key, row, snapshot)
         self._most(snapshot.time_ns, self._short, self._queue)
@@ -146,6 +154,8 @@ class HostFigures:
         self._peers[key] = row
         self._down += row.state == "down"
         if row.tx_credits_max <= 0:  # routed peers hold no credits
+            self._below["peer_credits"].drop(key)
+            self._below["rtr_credits"].drop(key)
             return
         self._short += row.tx_credits < 0
         self._queue += row.queue_bytes
@@ -154,6 +164,8 @@ class HostFigures:
         limit = row.tx_credits_max
         self._marks["peer_credits"].add(key, origin.time_ns, name, row.tx_credits, row.tx_credits_min, limit, **own)
         self._marks["rtr_credits"].add(key, origin.time_ns, name, row.rtr_credits, row.rtr_credits_min, None, **own)
+        self._below["peer_credits"].put(key, name, row.tx_credits)
+        self._below["rtr_credits"].put(key, name, row.rtr_credits)
 
     def _forget(self, row: Any) -> None:
         self._down -= row.state == "down"
@@ -175,24 +187,32 @@ class HostFigures:
     # ---- the others ----
 
     def _take_nis(self, sample: Sample) -> None:
-        mark = self._marks["ni_credits"]
-        mark.keep([(row.nid, row.row) for row in sample.rows])
+        mark, below = self._marks["ni_credits"], self._below["ni_credits"]
+        keys = [(row.nid, row.row) for row in sample.rows]
+        mark.keep(keys)
+        below.look()
+        below.keep(keys)
         windowed = "low_water_reset" in sample.flags
         for row in sample.rows:
             if row.tx_credits_max > 0:
                 name = f"NI {row.nid} on CPT {row.row}"
                 values = (row.tx_credits, row.tx_credits_min, row.tx_credits_max)
                 mark.add((row.nid, row.row), sample.time_ns, name, *values, is_windowed=windowed)
+                below.put((row.nid, row.row), name, row.tx_credits)
         self._nis_down = sorted({row.nid for row in sample.rows if row.status == "down"})
 
     def _take_buffers(self, sample: Sample) -> None:
-        mark = self._marks["router_buffers"]
-        mark.keep([(row.pool, row.row) for row in sample.rows])
+        mark, below = self._marks["router_buffers"], self._below["router_buffers"]
+        keys = [(row.pool, row.row) for row in sample.rows]
+        mark.keep(keys)
+        below.look()
+        below.keep(keys)
         for row in sample.rows:
             if row.count > 0:
                 name = f"{row.pool} buffers on CPT {row.row}, {row.count} in all"
                 share, low = 100 * row.credits / row.count, 100 * row.credits_min / row.count
                 mark.add((row.pool, row.row), sample.time_ns, name, share, low, 100.0, is_windowed=False)
+                below.put((row.pool, row.row), name, row.credits)
 
     def _take_routes(self, sample: Sample) -> None:
         self._routes_down = sorted({f"{row.net} via {row.router}" for row in sample.rows if row.state == "down"})
@@ -207,7 +227,7 @@ class HostFigures:
     def figures(self, *, is_record: bool) -> Iterator[Figure]:
         """Yield a figure for each kind. `is_record`: there are several looks, and when the worst was is told."""
         self._is_record = is_record
-        found = {
+        found: dict[str, _Worst | None] = {
             **{name: mark.worst for name, mark in self._marks.items()},
             **{f"{name}_low": mark.low for name, mark in self._marks.items()},
             "peers_oversubscribed": self._most_short,
@@ -220,13 +240,18 @@ class HostFigures:
         lists["routes_down"] = (len(self._routes_down), self._routes_down)
         for file, names in _READ_BY.items():
             for name in names:
-                yield self._figure(name, file, found.get(name), lists.get(name))
+                figure = self._figure(name, file, found.get(name), lists.get(name))
+                yield figure
+                if name in CREDITS and is_record:
+                    yield self._share(figure)
 
     def _figure(self, name: str, file: str, worst: _Worst | None, listed: tuple[int, list[str]] | None) -> Figure:
         state = self._states.get(file)
         unread = self._unread(file)
         if unread and file not in self._seen:
             return Figure(name, self.host, None, why=unread, unread=True)
+        if state is None and self._is_record:
+            return Figure(name, self.host, None, why=f"no sample of {file} in this time", unread=file in _ALWAYS_THERE)
         if state is None or file not in self._seen:
             return Figure(name, self.host, None, why=_NONE_HERE[file] or f"no {file}")
         if unread and name.endswith("_down"):  # what is down now is not known where it could not be read at the end
@@ -243,6 +268,14 @@ class HostFigures:
         elif self._is_record and worst.subject and name != "ni_health":
             words += f", at {iso(worst.time_ns)}"
         return Figure(name, self.host, worst.value, words, worst.limit)
+
+    def _share(self, figure: Figure) -> Figure:
+        """Return for how much of the time the credits were below 0 of which a figure tells the worst moment; without a moment no share."""
+        share = self._below[figure.name].worst
+        name = figure.name + BELOW_0
+        if figure.value is None or share is None:
+            return figure._replace(name=name, value=None, words="", limit=None)
+        return Figure(name, self.host, share.percent, share.words, 100.0)
 
     def _unread(self, file: str) -> str:
         """Return why a file could not be read at the last look, empty where it was, or where the node has no such file."""

@@ -42,14 +42,20 @@ def worst_of(levels: Iterable[Level]) -> Level:
 def results_of(
     figures: Iterable[Figure], wanted: Sequence[str], thresholds: Mapping[str, Thresholds], *, age_s_max: float | None = None
 ) -> list[Result]:
-    """Return one result for each wanted kind that any host has something to say of, in the order of KINDS."""
+    """Return one result for each wanted kind that any host has something to say of, in the order of KINDS.
+
+    Data that are too old are told whatever is wanted: nothing that they say holds now.
+    """
     found: dict[str, list[Figure]] = {}
     for figure in figures:
         found.setdefault(figure.name, []).append(figure)
     results = []
     for kind in KINDS:
-        if kind.name in wanted and kind.name in found:
-            results.append(_result(kind, found[kind.name], thresholds[kind.name], age_s_max))
+        if kind.name not in found:
+            continue
+        result = _result(kind, found[kind.name], thresholds[kind.name], age_s_max)
+        if kind.name in wanted or (kind.name == "data_age" and result.level is not Level.OK):
+            results.append(result)
     return results
 
 
@@ -57,13 +63,11 @@ def _result(kind: Kind, figures: list[Figure], thresholds: Thresholds, age_s_max
     judged = [(_level(kind, figure, thresholds, age_s_max), figure) for figure in figures]
     level = worst_of(each for each, _ in judged)
     told = [figure for each, figure in judged if each is level]
-    first = _first(kind, told)
-    several = len({figure.host for figure in figures}) > 1
-    words = _words(kind, first, several)
-    if several and level is not Level.OK and len(told) > 1:
-        others = sorted({figure.host for figure in told} - {first.host})
+    first, *others = _worst_first(kind, told)
+    words = _words(kind, first)
+    if others and level is not Level.OK:
         more = f" and {len(others) - MOST_HOSTS} more hosts" if len(others) > MOST_HOSTS else ""
-        words += f"; likewise {', '.join(others[:MOST_HOSTS])}{more}" if others else ""
+        words += f"; likewise {', '.join(f'{each.host} {_value(kind, each)}'.rstrip() for each in others[:MOST_HOSTS])}{more}"
     return Result(kind, level, first, words, thresholds)
 
 
@@ -72,27 +76,29 @@ def _level(kind: Kind, figure: Figure, thresholds: Thresholds, age_s_max: float 
         return Level.UNKNOWN if figure.unread else Level.OK
     if thresholds.crit and thresholds.crit.alerts(figure.value):
         return Level.CRITICAL
-    if kind.name == "data_age" and age_s_max is not None and figure.value > age_s_max:
+    if figure.unread or (kind.name == "data_age" and age_s_max is not None and figure.value > age_s_max):
         return Level.UNKNOWN
     if thresholds.warn and thresholds.warn.alerts(figure.value):
         return Level.WARNING
     return Level.OK
 
 
-def _first(kind: Kind, figures: list[Figure]) -> Figure:
-    """Return the worst of several hosts' figures; one without a value only where none has any."""
-    valued = [figure for figure in figures if figure.value is not None]
-    if not valued:
-        return figures[0]
-    return (min if kind.lowest else max)(valued, key=lambda figure: figure.value or 0.0)
+def _worst_first(kind: Kind, figures: list[Figure]) -> list[Figure]:
+    """Return several hosts' figures, the worst first; those without a value at the end."""
+    sign = 1 if kind.lowest else -1
+    return sorted(figures, key=lambda figure: (figure.value is None, sign * (figure.value or 0.0), figure.host))
 
 
-def _words(kind: Kind, figure: Figure, several: bool) -> str:
-    where = f" on {figure.host}" if several else ""
+def _value(kind: Kind, figure: Figure) -> str:
+    return "" if figure.value is None else f"{number(figure.value)}{kind.uom and ' ' + kind.uom}"
+
+
+def _words(kind: Kind, figure: Figure) -> str:
     if figure.value is None:
-        return f"{figure.why}{where}"
+        return f"{figure.host}: {figure.why}" if figure.host else figure.why
+    where = f" on {figure.host}" if figure.host else ""
     inside = ", ".join(part for part in (figure.words, figure.why) if part)
-    return f"{number(figure.value)}{kind.uom and ' ' + kind.uom}{where}{f' ({inside})' if inside else ''}"
+    return f"{_value(kind, figure)}{where}{f' ({inside})' if inside else ''}"
 
 
 def number(value: float) -> str:

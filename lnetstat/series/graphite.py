@@ -126,10 +126,12 @@ def fetch(
     begin_s: float | None = None,
     end_s: float | None = None,
     timeout_s: float = TIMEOUT_S,
+    may_be_empty: bool = False,
 ) -> list[Fetched]:
     """Return the series of the given targets (else of those in the location), from `begin_s` to `end_s` (epoch seconds, else as there).
 
-    Raises SourceError, one line, where Graphite cannot be reached, refuses, answers something else, or knows no such series.
+    Raises SourceError, one line, where Graphite cannot be reached, refuses, answers something else, or (unless `may_be_empty`) knows no
+    such series or no value of them.
     """
     place = place_of(location)
     wanted = tuple(targets) or place.targets
@@ -143,6 +145,8 @@ def fetch(
         "format": "json",  # with nulls: noNullPoints would leave them out, and graphite-web takes it for true whatever its value
     }
     found = _series(place, _answer(place, f"{place.base}/render?{urlencode(query, doseq=True)}", timeout_s))
+    if may_be_empty:
+        return found
     if not found:
         raise SourceError(f"{place.name}: no series matches {shown(', '.join(wanted))}: look for its name in Graphite's tree")
     if not any(np.isfinite(each.value).any() for each in found):
@@ -150,6 +154,16 @@ def fetch(
             f"{place.name}: {shown(', '.join(wanted))} has no value from {query['from']} until {query['until']}: ask for another time"
         )
     return found
+
+
+def names_of(location: str, pattern: str, *, timeout_s: float = TIMEOUT_S) -> set[str]:
+    """Return the last nodes of all paths in Graphite's tree that follow a pattern: rtr1, oss1 of lnet.*. Raises SourceError as `fetch`."""
+    place = place_of(location)
+    document = _list(place, _answer(place, f"{place.base}/metrics/find?{urlencode({'query': pattern})}", timeout_s), "nodes")
+    try:
+        return {str(each["text"]) for each in document}
+    except (KeyError, TypeError):
+        raise SourceError(f"{place.name}: answers with nodes without a name: is it a graphite-web?") from None
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -237,7 +251,12 @@ def _unreachable(reason: object, timeout_s: float) -> str:
 
 
 def _series(place: Place, body: bytes) -> list[Fetched]:
-    """Return the series of an answer; anything but Graphite's JSON is told."""
+    """Return the series of an answer."""
+    return [_one(place, each) for each in _list(place, body, "series")]
+
+
+def _list(place: Place, body: bytes, of: str) -> list[Any]:
+    """Return the list that an answer is; anything but Graphite's JSON is told."""
     try:
         document = json.loads(body)
     except (ValueError, RecursionError):
@@ -249,8 +268,8 @@ def _series(place: Place, body: bytes) -> list[Fetched]:
         )
         raise SourceError(f"{place.name}: answers with {what}") from None
     if not isinstance(document, list):
-        raise SourceError(f"{place.name}: answers with JSON that is no list of series: is it a graphite-web?")
-    return [_one(place, each) for each in document]
+        raise SourceError(f"{place.name}: answers with JSON that is no list of {of}: is it a graphite-web?")
+    return document
 
 
 def _one(place: Place, each: Any) -> Fetched:

@@ -152,11 +152,11 @@ def _place(path: str, prefix_nodes: int) -> _Place | None:
     metric = metric_of(".".join(family))
     if metric is None:
         return None
-    host = _readable("HOST", host)
+    host = readable("HOST", host)
     pairs = [("host", host)]
     for word, node in zip(metric.pattern.split("."), family, strict=True):
         if word in WILDCARDS:
-            pairs.append((LABELS[word], _readable(word, node)))
+            pairs.append((LABELS[word], readable(word, node)))
     return _Place(metric, host, _labels(pairs))
 
 
@@ -179,8 +179,11 @@ _NODE_OF: dict[str, Callable[[str], str]] = {
 }
 
 
-def _readable(word: str, node: str) -> str:
-    """Return the one printable name behind a node, or the node itself: taken only where the name leads to this very node again."""
+def readable(word: str, node: str) -> str:
+    """Return the one printable name behind a path's node, or the node itself: taken only where the name leads to this very node again.
+
+    `word`: what the node stands for, as in METRICS (NID, NET, INSTANCE, …) or HOST.
+    """
     if word == "CPT":
         return node.removeprefix("cpt")
     node_of = _NODE_OF.get(word)

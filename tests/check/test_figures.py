@@ -122,6 +122,28 @@ def test_down_is_as_at_the_end_and_not_known_where_the_end_could_not_be_read():
         assert ended["peer_credits"].value == 8 or gone is State.ABSENT
 
 
+def test_the_share_of_the_time_is_that_of_the_worst_row_and_old_marks_do_not_count():
+    both = "10.0.0.1@tcp", "10.0.0.2@tcp"
+    looks = [(-1, 8), (-1, 8), (8, -1), (-1, 8), (8, None), (-2, 8), (8, 8), (8, 8)]
+    texts = ["".join(peer(nid, tx=tx, low=-9) for nid, tx in zip(both, each, strict=True) if tx is not None) for each in looks]
+    shots = [shot("peers", PEERS + text, 100 * second) for second, text in enumerate(texts)]
+    found = figures(*shots, is_record=True)["peer_credits_below_0"]
+    assert (found.value, found.words) == (50, "peer 10.0.0.1@tcp, in 4 of 8 samples")
+    worst_only = shot("peers", PEERS + peer(both[1], tx=-1), 800, flags=frozenset({"worst"}))
+    assert figures(*shots[:4], worst_only, is_record=True)["peer_credits_below_0"].words == "peer 10.0.0.1@tcp, in 3 of 5 samples"
+    assert figures(shots[-1], is_record=True)["peer_credits_below_0"].value == 0
+    assert "peer_credits_below_0" not in figures(shots[0])
+
+
+@pytest.mark.parametrize("names", [(), ("peers",)])
+def test_what_a_time_holds_no_sample_of_is_not_said_to_be_absent(names):
+    found = figures(shot("routes", "Routing disabled\nnet hops priority state router\n"), *(shot(n, PEERS) for n in names), is_record=True)
+    expected = [("no sample of peers in this time", True), ("no peer that holds credits", False)][len(names)]
+    assert (found["peer_credits"].why, found["peer_credits"].unread) == expected
+    assert (found["peer_credits_below_0"].why, found["peer_credits_below_0"].value) == (expected[0], None)
+    assert (found["router_buffers"].why, found["router_buffers"].unread) == ("no sample of buffers in this time", False)
+
+
 RESOURCES = {"peer_credits": "peer_credits", "ni_credits": "ni_credits", "peer_router_credits": "rtr_credits"}
 
 
@@ -131,20 +153,24 @@ def test_a_recording_says_what_analyze_says():
 
     record = str(RECORDINGS / "s7-lustre-pings")
     analysis = analysis_of([record], Moment(40 * NS, before_end=True), None, None, [], processes=1)
-    expected = {}
+    expected, expected_share = {}, {}
     for use in analysis.credit_use:
         if use.resource in RESOURCES:
             key = use.host, RESOURCES[use.resource]
             expected[key] = min(expected.get(key, use.worst_in_record), use.worst_in_record)
-    found = look_at_record(open_source(record), None, 40)
+            key = use.host, f"{key[1]}_below_0"
+            expected_share[key] = max(expected_share.get(key, 0.0), 100 * use.fraction_time_oversubscribed)
+    found = look_at_record(open_source(record), None, 40, 40).figures
     said = {(host, figure.name): figure.value for host, each in found.items() for figure in each.figures(is_record=True)}
     assert expected
     assert {key: said[key] for key in expected} == expected
+    assert max(expected_share.values()) > 0
+    assert {key: said[key] for key in expected_share} == pytest.approx(expected_share, rel=0.1)
 
 
 def test_reading_only_changed_lines_gives_what_reading_all_gives():
     source = open_source(str(RECORDINGS / "s7-lustre-pings"))
-    quick = look_at_record(source, None, 30)
+    quick = look_at_record(source, None, 30, 30).figures
     begin_ns = source.end_ns - 30 * NS
     whole = {host: HostFigures(host) for host in quick}
     for snapshot in source.snapshots(begin_ns=begin_ns):
@@ -179,7 +205,7 @@ def test_dead_time_is_the_share_lost_and_no_value_where_it_cannot_be_told(verdic
 
 
 def results(*found, **thresholds):
-    return verdict.results_of(found, NAMES, defaults() | thresholds, age_s_max=600)
+    return verdict.results_of(found, NAMES, defaults(is_record=False) | thresholds, age_s_max=600)
 
 
 def level_of(*found):
@@ -190,11 +216,20 @@ def test_statuses_and_what_outweighs_what():
     low, forbidden = Figure("peer_credits", "a", -1), Figure("nis_down", "a", None, why="no", unread=True)
     assert level_of(Figure("peer_credits", "a", 0)) == 0
     assert level_of(low) == 1
+    assert level_of(Figure("data_age", "a", 1, unread=True)) == 3
     assert level_of(low, forbidden) == 3
     assert level_of(low, forbidden, Figure("routes_down", "a", 1)) == 2
     assert level_of(Figure("data_age", "a", 601)) == 3
     assert level_of(Figure("router_buffers", "a", None, why="none")) == 0
     assert level_of() == 3
+
+
+def test_of_a_record_the_worst_moment_is_told_and_its_share_of_the_time_is_judged():
+    record = defaults(is_record=True)
+    moment, brief, long = (Figure(name, "a", value) for name, value in (("ni_credits", -9), *(("ni_credits_below_0", n) for n in (4, 6))))
+    assert [verdict.results_of([moment, share], NAMES, record)[1].level for share in (brief, long)] == [0, 1]
+    assert verdict.results_of([moment], NAMES, record)[0].level == 0
+    assert verdict.perfdata(verdict.results_of([moment], NAMES, record)) == "'ni_credits'=-9"
 
 
 def test_perfdata_as_the_guidelines_want_it():
@@ -220,4 +255,4 @@ def test_hostile_names_cannot_end_the_line_nor_begin_perfdata(name):
 
 def test_several_hosts_are_told_by_the_worst_and_how_many_more():
     found = results(*(Figure("peer_credits", f"oss{n:02}", -n, words=f"peer {n}@gni") for n in range(9)))
-    assert found[0].words == "-8 on oss08 (peer 8@gni); likewise oss01, oss02, oss03, oss04, oss05 and 2 more hosts"
+    assert found[0].words == "-8 on oss08 (peer 8@gni); likewise oss07 -7, oss06 -6, oss05 -5, oss04 -4, oss03 -3 and 2 more hosts"

@@ -10,6 +10,7 @@ from lnetstat.check.graphite import look_at_graphite, prefix_of
 from lnetstat.cli.check import command
 from lnetstat.errors import SourceError
 from lnetstat.model import Point
+from lnetstat.words import iso
 from tests.stack.conftest import Rig
 
 SECONDS = 60
@@ -24,15 +25,15 @@ ROUTER = {
     "peers.tcp1.oversubscribed": lambda n: n == 30,
     "peers.tcp1.queue_bytes": lambda n: 100 * n,
     "peers.o2ib.queue_bytes": lambda n: 7,
-    "nis.10_0_0_1_at_tcp1.cpt0.tx_credits": lambda n: 100,
-    "nis.10_0_0_1_at_tcp1.cpt1.tx_credits": lambda n: 90,
-    "nis.10_0_0_1_at_tcp1.cpt0.up": lambda n: n < 40,
+    "nis.fd00-3--1_at_tcp1.cpt0.tx_credits": lambda n: 100,
+    "nis.fd00-3--1_at_tcp1.cpt1.tx_credits": lambda n: 90,
+    "nis.fd00-3--1_at_tcp1.cpt0.up": lambda n: n < 40,
     "buffers.small.count": lambda n: 4096,
     "buffers.small.in_use_max": lambda n: 1024 if n == 5 else 0,
     "buffers.small.credits_worst": lambda n: 500,
     "buffers.small.credits_low": lambda n: -41,
     "routes.down": lambda n: 0,
-    "health.10_0_0_1_at_tcp1.value": lambda n: 700,
+    "health.fd00-3--1_at_tcp1.value": lambda n: 700,
 }
 
 
@@ -55,9 +56,10 @@ def rig(tmp_path_factory):
         rig.stack.down()
 
 
-def look(rig, hosts=None):
+def look(rig, hosts=None, *, last_s=SECONDS - 1, forget_s=3600):
+    now_s = rig.begin_s + SECONDS - 1
     found = look_at_graphite(
-        f"graphite://127.0.0.1:{rig.web_port}", hosts, begin_s=rig.begin_s, now_s=rig.begin_s + SECONDS - 1, timeout_s=60
+        f"graphite://127.0.0.1:{rig.web_port}", hosts, begin_s=now_s - last_s, now_s=now_s, forget_s=forget_s, timeout_s=60
     )
     return {(figure.host, figure.name): figure for figure in found}
 
@@ -68,6 +70,8 @@ def test_figures_are_the_worst_of_the_time_and_what_is_down_now(rig):
         "peer_credits": -9,  # a mark that fell within the time, lower than any second saw
         "peer_credits_low": -50,
         "rtr_credits": 3,
+        "peer_credits_below_0": 100 / SECONDS,
+        "rtr_credits_below_0": 0,
         "peers_down": 1,
         "peers_oversubscribed": 1,
         "queue_bytes": 100 * (SECONDS - 1) + 7,
@@ -80,8 +84,11 @@ def test_figures_are_the_worst_of_the_time_and_what_is_down_now(rig):
     }
     assert {name: found["rtr1", name].value for name in expected} == expected
     assert math.isclose(found["rtr1", "router_buffers_low"].value, -100 * 41 / 4096)
-    assert found["rtr1", "peers_down"].words == "o2ib"
-    assert found["rtr1", "nis_down"].words == "10.0.0.1@tcp1"
+    assert found["rtr1", "peers_down"].words == "peers of o2ib"
+    assert found["rtr1", "nis_down"].words == "fd00:3::1@tcp1"
+    assert found["rtr1", "ni_credits"].words.startswith("NI fd00:3::1@tcp1 cpt1, at 20")
+    assert found["rtr1", "router_buffers"].words == f"small buffers, at {iso((rig.begin_s + 5) * 10**9)}"
+    assert found["rtr1", "peer_credits_below_0"].words == f"peers of tcp1, in 1 of {SECONDS} values"
 
 
 def test_a_host_that_is_silent_or_unknown_is_told(rig):
@@ -89,6 +96,15 @@ def test_a_host_that_is_silent_or_unknown_is_told(rig):
     assert found["c1", "data_age"].value == 40
     assert (found["c1", "router_buffers"].value, found["c1", "router_buffers"].unread) == (None, False)
     assert found["c2", "data_age"].unread
+
+
+def test_hosts_that_were_silent_all_the_time_are_told_until_they_are_forgotten(rig):
+    found = look(rig, last_s=20)
+    assert {host for host, _ in found} == {"rtr1", "c1"}
+    silent = found["c1", "data_age"]
+    assert (silent.value, silent.unread) == (40, True)
+    assert silent.words == f"silent since {iso((rig.begin_s + SECONDS - 41) * 10**9)}"
+    assert {host for host, _ in look(rig, last_s=20, forget_s=30)} == {"rtr1"}
 
 
 def test_the_verb_says_unknown_for_a_silent_host_and_critical_for_what_is_broken(rig):

@@ -5,6 +5,7 @@ import os
 import shlex
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import jsonschema
@@ -14,6 +15,9 @@ from click.testing import CliRunner
 from lnetstat.check.verdict import SCHEMA_OF_JSON
 from lnetstat.cli import run
 from lnetstat.cli.check import command
+from lnetstat.model import Snapshot, State
+from lnetstat.recording import RecordingWriter
+from lnetstat.words import iso
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "sample-data"
@@ -74,7 +78,7 @@ def test_a_forbidden_table_is_unknown(router):
     finally:
         os.seteuid(0)
     assert status == 3
-    assert "peers_down peers: Permission denied: run as root" in lines[0]
+    assert "peers: Permission denied: run as root" in lines[0]
     assert "'peers_down'=U" in lines[0]
 
 
@@ -89,7 +93,7 @@ def test_an_old_recording_is_unknown_and_critical_where_asked_for():
 
 
 def test_hosts_of_a_recording_and_its_end():
-    base = [PINGS, "--max-age", EVER, "--only", "rtr_credits,peer_credits"]
+    base = [PINGS, "--max-age", EVER, "--only", "rtr_credits,peer_credits", "--warn", "peer_credits=0:"]
     status, lines = check(*base, "--host", "rtr,c[1]", "--json")
     document = json.loads("\n".join(lines))
     jsonschema.validate(document, SCHEMA_OF_JSON)
@@ -97,6 +101,26 @@ def test_hosts_of_a_recording_and_its_end():
     assert {each["host"] for each in document["checks"]} <= {"rtr", "c1"}
     assert check(*base, "--host", "nobody")[0] == 3
     assert check(*base, "--last", "1s")[0] in (0, 1)
+    assert check(*base, "--warn", "peer_credits=")[0] == 0
+
+
+def test_a_host_that_fell_silent_is_told_whatever_is_wanted(tmp_path):
+    """Three hosts for 20 s; one ends 8 s before the others, one longer ago than `--forget`."""
+    now_s = int(time.time())
+    text = (SAMPLES / "2.17.0" / "routes--router.txt").read_text()
+    with RecordingWriter(tmp_path, free_bytes_min=0) as writer:
+        for second in range(-20, 1):
+            hosts = ["rtr1"] + ["rtr2"] * (second <= -8) + ["gone"] * (second <= -15)
+            stamp = (now_s + second) * 10**9
+            writer.write([Snapshot("routes", host, stamp, None, 0, State.OK, 0, frozenset(), text) for host in hosts])
+    base = [tmp_path, "--last", "3s", "--forget", "12s", "--only", "routes_down", "--crit", "routes_down="]
+    status, lines = check(*base)
+    assert status == 3
+    assert lines[0].startswith("LNET UNKNOWN: data_age ")
+    assert f"on rtr2 (silent since {iso((now_s - 8) * 10**9)})" in lines[0]
+    assert "gone" not in lines[0]
+    assert check(*base, "--host", "rtr1")[0] == 0
+    assert "likewise rtr2" in check(*base, "--forget", "1h")[1][0]
 
 
 def test_dead_time_of_a_recording():
@@ -110,6 +134,8 @@ def test_dead_time_of_a_recording():
         "10min",
         "--host",
         "rtr01",
+        "--max-age",
+        EVER,
     )
     assert status == 1
     assert "every 75 s" in lines[0] or "every 75.0" in lines[0]
@@ -133,6 +159,9 @@ def test_an_archive_and_what_cannot_be_read(router, tmp_path):
         ["--only", "dead_time"],
         ["rec", "--root", "/tmp"],
         ["--timeout", "0"],
+        ["rec", "--last", "0"],
+        ["rec", "--forget", "0"],
+        ["--only", "peer_credits_below_0"],
         ["--host", "rtr1"],
         ["--nonsense"],
     ],
@@ -214,6 +243,14 @@ def test_the_document_has_all_three_systems_and_all_checks():
         row = next(line for line in DOCUMENT.splitlines() if line.startswith(f"| `{kind.name}` |"))
         cells = [cell.strip().strip("`") for cell in row.split("|")[2:4]]
         assert cells == [kind.warn or "–", kind.crit or "–"], kind.name
+
+
+def test_sudo_allows_the_very_command_lines_of_nrpe_and_no_others():
+    run_by_nrpe = {line.partition("=sudo ")[2] for line in DOCUMENT.splitlines() if line.startswith("command[")}
+    allowed = {line.partition("NOPASSWD: ")[2].replace("\\", "") for line in DOCUMENT.splitlines() if line.startswith("nrpe ")}
+    assert len(allowed) > 1
+    assert allowed == run_by_nrpe
+    assert all(words.startswith("/usr/bin/lnetstat check ") and "*" not in words for words in allowed)
 
 
 def test_the_arguments_of_icinga_are_options():
