@@ -27,6 +27,7 @@ from lnetstat.analysis.comparison import (
     plain_figure,
     shown,
     tested,
+    tested_share,
     under_load,
 )
 from lnetstat.analysis.credits import badness
@@ -124,13 +125,26 @@ def _peers(analysis: Analysis) -> float | None:
 
 
 def _length(analysis: Analysis) -> float | None:
-    return max(((each.end_ns - each.begin_ns) / 1e9 for each in analysis.quality), default=None)
+    return max(((each.end_ns - each.begin_ns) / 1e9 for each in analysis.quality if each.samples > 1), default=None)
 
 
 def _sampling(side: Side) -> float | None:
     if side.sources:
         return typical_interval(side.sources[0].time_s)
-    return min((each.interval_s for each in side.analysis.quality), default=None)
+    return min((each.interval_s for each in side.analysis.quality if each.samples > 1), default=None)
+
+
+def _too_short(sides: tuple[Side, Side]) -> str:
+    """Return a sentence on records of one sample, which hold no rates and no shares of time; "" where there are none."""
+    short = [
+        when
+        for when, side in zip(("before", "after"), sides, strict=True)
+        if side.analysis.quality and all(each.samples < 2 for each in side.analysis.quality)
+    ]
+    if not short:
+        return ""
+    what = f"{short[0]} holds one sample" if len(short) == 1 else "before and after hold one sample each"
+    return f"Too short to compare: {what}; record at least {cycles.LEAST_CYCLES} ping intervals of both."
 
 
 def _count(sides: tuple[Side, Side]) -> int:
@@ -221,10 +235,10 @@ def _credits(sides: tuple[Side, Side], resource: str, worst: Pair, level: float,
         # A maximum has no interval from within one record.
         plain_figure(f"{resource}.required_peak", "credits", peak[0], peak[1], level),
     ]
-    p99, share = ([_credit_estimates(side, use)[at] for side, use in zip(sides, worst, strict=True)] for at in (0, 1))
-    share = _with_rule_of_three(share)
+    found = [_credit_estimates(side, use) for side, use in zip(sides, worst, strict=True)]
+    p99, share = [each[0] for each in found], [each[1] for each in found]
     figures.append(tested(f"{resource}.required_p99", "credits", p99[0], p99[1], level, ratio))
-    figures.append(tested(f"{resource}.oversubscribed", "", share[0], share[1], level, ratio))
+    figures.append(tested_share(f"{resource}.oversubscribed", share[0], share[1], (found[0][2], found[1][2]), level, ratio))
     return figures
 
 
@@ -254,15 +268,15 @@ def _place(use: CreditUse | None) -> str:
     return "" if use is None else f"{use.subject} on {use.host}" if use.host else use.subject
 
 
-def _credit_estimates(side: Side, use: CreditUse | None) -> tuple[Estimate | None, Estimate | None]:
-    """Return (99th percentile of credits wanted, share of time oversubscribed) of a row, with errors from blocks of time."""
+def _credit_estimates(side: Side, use: CreditUse | None) -> tuple[Estimate | None, Estimate | None, int]:
+    """Return (99th percentile of credits wanted, share of time oversubscribed, cycles) of a row, with errors from blocks of time."""
     if use is None:
-        return None, None
+        return None, None, 0
     series = next((each for each in side.analysis.credit_series if _same_row(each, use)), None)
     share = Estimate(use.fraction_time_oversubscribed, None, 0)
     p99 = Estimate(use.required_p99, None, 0)
     if series is None or series.time_s.size < 2 * BLOCKS:
-        return p99, share
+        return p99, share, 0
     period_s = side.verdict.period_s if side.verdict and side.verdict.period_s else 0.0
     length_s = float(series.time_s[-1] - series.time_s[0])
     block_s = period_s if length_s >= cycles.LEAST_CYCLES * period_s > 0 else length_s / BLOCKS
@@ -274,9 +288,8 @@ def _credit_estimates(side: Side, use: CreditUse | None) -> tuple[Estimate | Non
     if p99_err is not None:
         p99_err = math.hypot(p99_err, SYSTEMATIC["required_p99"] * use.required_p99)
     locked = _locked_sampling_err(series, weight)
-    return p99._replace(err=p99_err, blocks=below.blocks), share._replace(
-        err=None if below.err is None else math.hypot(below.err, locked), blocks=below.blocks
-    )
+    share = share._replace(err=None if below.err is None else math.hypot(below.err, locked), blocks=below.blocks)
+    return p99._replace(err=p99_err, blocks=below.blocks), share, int(np.unique(block).size)
 
 
 def _locked_sampling_err(series: CreditSeries, weight: FloatArray) -> float:
@@ -292,19 +305,6 @@ def _locked_sampling_err(series: CreditSeries, weight: FloatArray) -> float:
 
 def _same_row(each: CreditSeries, use: CreditUse) -> bool:
     return (each.host, each.resource, each.subject, each.row) == (use.host, use.resource, use.subject, use.row)
-
-
-def _with_rule_of_three(share: list[Estimate | None]) -> list[Estimate | None]:
-    """Give a share of 0 an error: none seen in n blocks leaves up to 3 / n of them (95 %), each as bad as the other side's are."""
-    before, after = share
-    if before is None or after is None or before.err is None or after.err is None:
-        return share
-    known = max(before.value, after.value)
-    return [_at_zero(each, known) for each in (before, after)]
-
-
-def _at_zero(share: Estimate, known: float) -> Estimate:
-    return share._replace(err=1.5 / share.blocks * known) if share.value == 0 and share.err == 0 and share.blocks else share
 
 
 def _exhausted(analysis: Analysis) -> str:
@@ -329,7 +329,7 @@ def _overall(dead_time: list[Figure], credit: list[Figure]) -> tuple[str, Figure
 def _words(
     sides: tuple[Side, Side], verdict: str, rests_on: Figure | None, same_load: bool | None, ratio: float, exhausted: tuple[str, str]
 ) -> str:
-    parts = []
+    parts = [short] if (short := _too_short(sides)) else []
     if same_load is False:
         parts.append(f"The load is not the same: outside dips {ratio:.2g} times the throughput of before.")
     elif same_load is None and rests_on is not None:

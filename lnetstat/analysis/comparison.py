@@ -1,6 +1,7 @@
 """What a comparison hands on: figures before and after with intervals, and how they are told apart from chance."""
 
 import math
+from statistics import NormalDist
 from typing import Any, NamedTuple
 
 from lnetstat.analysis import cycles
@@ -109,8 +110,37 @@ def plain_figure(name: str, unit: str, before: Estimate | None, after: Estimate 
 
 def _bounded(estimate: Estimate | None, unit: str, level: float) -> Interval | None:
     """Return the interval of a figure; shares lie within 0 and 1, everything else that is told here at or above 0."""
-    found = cycles.interval(estimate, level) if estimate else None
-    return found and (max(0.0, found[0]), min(1.0, found[1]) if unit == "" else found[1])
+    if estimate is None or (found := cycles.interval(estimate, level)) is None:
+        return None
+    low, high = max(0.0, found[0]), min(1.0, found[1]) if unit == "" else found[1]
+    return min(low, estimate.value), max(high, estimate.value)
+
+
+def share_interval(share: Estimate | None, count: int, other: float, level: float) -> Interval | None:
+    """Return the interval of a share of time that was measured over `count` cycles; `other`: the share of the other record.
+
+    Of 0 and of 1 a bootstrap knows no error, as all cycles are alike. There it is Wilson's score interval: z²/(n + z²) of the cycles may
+    be otherwise, each as much so as those of the other record are. It lies within 0 and 1 and shrinks with the length of the record.
+    """
+    if share is None or share.err is None:
+        return None
+    if 0 < share.value < 1:
+        return _bounded(share, "", level)
+    z2 = NormalDist().inv_cdf(0.5 + level / 2) ** 2
+    reach = z2 / (max(1, count) + z2)
+    return (0.0, reach * other) if share.value <= 0 else (1 - reach * (1 - other), 1.0)
+
+
+def _change_interval(before: float, of_before: Interval, after: float, of_after: Interval) -> Interval:
+    """Return the interval of after - before from those of both, as Newcombe (1998) and Zou and Donner (2008) do.
+
+    Each end is as far away as the ends of both that lead to it, added in squares. So it never leaves what is possible (a share from 1 to
+    0 changes by no more than 1), which value ± error does. Where no end was cut off at a bound it is the same as that.
+    """
+    change = after - before
+    low = math.hypot(after - of_after[0], of_before[1] - before)
+    high = math.hypot(of_after[1] - after, before - of_before[0])
+    return change - low, change + high
 
 
 def exact(value: float | None) -> Estimate | None:
@@ -123,19 +153,36 @@ def tested(name: str, unit: str, before: Estimate | None, after: Estimate | None
     if before is None or after is None or before.err is None or after.err is None:
         figure = plain_figure(name, unit, before, after, level)
         return figure._replace(verdict=CANNOT_TELL, reason="no error is known of one of the two: too few cycles")
-    # All three intervals are of the same quantile: two that do not touch leave 0 out of the third, whose error is less than their sum.
+    # All three intervals are of the same quantile: two that do not touch leave 0 out of the third, whose reach is less than their sum.
     blocks = min(before.blocks, after.blocks)
-    figure = plain_figure(name, unit, before._replace(blocks=blocks), after._replace(blocks=blocks), level)
-    joint = Estimate(after.value - before.value, math.hypot(before.err, after.err), blocks)
-    change = cycles.interval(joint, level)
-    assert change is not None
-    least = LEAST_SHARE if unit == "" else 0.0
+    return _judged(plain_figure(name, unit, before._replace(blocks=blocks), after._replace(blocks=blocks), level), ratio)
+
+
+def tested_share(
+    name: str, before: Estimate | None, after: Estimate | None, counts: tuple[int, int], level: float, ratio: float | None
+) -> Figure:
+    """Return the same of a share of time; `counts`: over how many cycles each was measured."""
+    figure = tested(name, "", before, after, level, ratio)
+    if figure.change_interval is None or before is None or after is None:
+        return figure
+    intervals = share_interval(before, counts[0], after.value, level), share_interval(after, counts[1], before.value, level)
+    return _judged(figure._replace(before_interval=intervals[0], after_interval=intervals[1]), ratio)
+
+
+def _judged(figure: Figure, ratio: float | None) -> Figure:
+    """Return the figure with the interval of its change, and what that bears."""
+    before, after = figure.before, figure.after
+    assert before is not None
+    assert after is not None
+    assert figure.before_interval is not None
+    assert figure.after_interval is not None
+    change = _change_interval(before, figure.before_interval, after, figure.after_interval)
     if change[0] <= 0 <= change[1]:
         verdict, reason = SAME, "the interval of the change holds 0"
-    elif abs(joint.value) < least:
+    elif figure.unit == "" and abs(after - before) < LEAST_SHARE:
         verdict, reason = SAME, TOO_SMALL
     else:
-        verdict, reason = under_load(BETTER if joint.value < 0 else WORSE, ratio, "the interval of the change leaves 0 out")
+        verdict, reason = under_load(BETTER if after < before else WORSE, ratio, "the interval of the change leaves 0 out")
     return figure._replace(change_interval=change, verdict=verdict, reason=reason)
 
 
@@ -169,6 +216,9 @@ TITLES = {
 }
 
 
+_BYTES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+
+
 def shown(figure: Figure, value: float) -> str:
     """Return a value of a figure as people read it."""
     if figure.unit == "":
@@ -177,8 +227,10 @@ def shown(figure: Figure, value: float) -> str:
         return f"{value:.4g} s"
     if figure.unit in ("credits", "hosts", "peers"):
         return f"{value:,.0f}"
-    unit = figure.unit.removeprefix("1") if figure.unit == "1/s" else figure.unit.replace("bytes", "B")
-    unit = unit if unit.startswith(("B", "/")) else f" {unit}"
+    if figure.unit.startswith("bytes"):
+        step = next((step for step in reversed(range(len(_BYTES))) if abs(value) >= 1024**step), 0)
+        return f"{value / 1024**step:.3g} {figure.unit.replace('bytes', _BYTES[step], 1)}"
+    unit = "/s" if figure.unit == "1/s" else f" {figure.unit}"
     for size, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(value) >= size:
             return f"{value / size:.3g} {prefix}{unit}"

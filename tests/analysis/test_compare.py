@@ -6,6 +6,8 @@ import jsonschema
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lnetstat.analysis import analyze_series, comparison, cycles
 from lnetstat.analysis.compare import compare
@@ -179,6 +181,38 @@ def test_shares_of_time_as_close_as_their_errors_show_no_difference():
     found = comparison.tested("peer_credits.oversubscribed", "", Estimate(0.08, 0.0063, 12), Estimate(0.0, 0.02, 6), 1 - 0.05 / 12, None)
     assert found.verdict == "no difference shown"
     assert found.before_interval[0] < found.after_interval[1]
+
+
+@pytest.mark.parametrize(("before", "after", "verdict"), [(1.0, 0.0, "better"), (0.0, 1.0, "worse"), (1.0, 1.0, "no difference shown")])
+def test_credits_gone_all_the_time_and_then_never_is_a_difference_within_what_is_possible(before, after, verdict):
+    """All of 8 cycles against none: the bootstrap knows no error of either, and value ± error would go beyond 100 %."""
+    level = 1 - 0.05 / 12
+    found = comparison.tested_share("peer_credits.oversubscribed", Estimate(before, 0.001, 4), Estimate(after, 0.0, 4), (8, 8), level, None)
+    assert found.verdict == verdict
+    for low, high in (found.before_interval, found.after_interval):
+        assert 0 <= low <= high <= 1
+    assert -1 <= found.change_interval[0] <= after - before <= found.change_interval[1] <= 1
+
+
+@given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 0.5), st.floats(0, 0.5))
+def test_an_interval_that_was_cut_off_at_a_bound_claims_no_more_than_the_error_does(before, after, before_err, after_err):
+    found = comparison.tested("depth", "", Estimate(before, before_err, 12), Estimate(after, after_err, 12), 0.95, None)
+    reach = cycles.student(0.95, 11) * np.hypot(before_err, after_err)
+    assert -1 <= found.change_interval[0] <= after - before <= found.change_interval[1] <= 1
+    if found.verdict in ("better", "worse"):
+        assert abs(after - before) >= reach * (1 - 1e-9)
+
+
+def test_records_of_one_sample_are_too_short_and_have_no_length(untuned):
+    one = untuned[0]._replace(quality=(untuned[0].quality[0]._replace(samples=1, interval_s=0.0),), series=())
+    found = compare(one, one)
+    assert found.words.startswith("Too short to compare: before and after hold one sample each; record at least 6 ping intervals")
+    assert not {"duration", "sampling_interval"} & {each.name for each in found.load}
+
+
+def test_bytes_are_counted_in_powers_of_1024():
+    throughput = comparison.plain_figure("throughput_median", "bytes/s", None, None, 0.95)
+    assert [comparison.shown(throughput, value) for value in (3.4e6, 512.0, 0.0, 2.0**31)] == ["3.24 MiB/s", "512 B/s", "0 B/s", "2 GiB/s"]
 
 
 def test_the_worst_row_of_each_side_is_its_own(untuned):
