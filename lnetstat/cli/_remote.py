@@ -10,6 +10,7 @@ import click
 
 from lnetstat.model import Snapshot
 from lnetstat.remote import Crew, folded, node_names
+from lnetstat.top.feeds import hint_of
 from lnetstat.top.ticks import Parser, Tick
 from lnetstat.words import printable
 
@@ -20,8 +21,8 @@ ANSWER_S = 2.0
 class RemoteFeed:
     """Many nodes as one feed: what has come of the look that was asked for; the rest comes with the next one."""
 
-    def __init__(self, crew: Crew) -> None:
-        self._crew = crew
+    def __init__(self, crew: Crew, hint: str) -> None:
+        self._crew, self.hint = crew, hint
         self._parser = Parser()
         self._is_first = True
 
@@ -30,8 +31,8 @@ class RemoteFeed:
         """The nodes that cannot be read now, those with the same reason together."""
         reasons: dict[str, list[str]] = {}
         for name, why in self._crew.troubles.items():
-            reasons.setdefault(why.replace(name, "it"), []).append(name)
-        return [f"{folded(names)}: {why}" for why, names in reasons.items()]
+            reasons.setdefault(why.replace(name, "%s"), []).append(name)
+        return [f"{folded(names)}: {why.replace('%s', names[0] if len(names) == 1 else 'it')}" for why, names in reasons.items()]
 
     def read(self) -> Tick:
         """Ask all nodes that are there and take what they answer."""
@@ -62,7 +63,7 @@ def remote_feed(nodes: str, ssh: str, root: str, interval_s: float) -> Iterator[
     names, words = parsed_nodes(nodes, ssh)
     crew = Crew(names, lambda line: None, ssh=words, root=root, interval_s=interval_s)
     try:
-        yield RemoteFeed(crew)
+        yield RemoteFeed(crew, hint_of(root))
     finally:
         crew.close()
 

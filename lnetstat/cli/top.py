@@ -5,7 +5,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -13,8 +13,8 @@ import click
 from lnetstat.cli import _schemas
 from lnetstat.cli._nodes import hosts_of
 from lnetstat.cli._options import Interval, Name, schema_option
-from lnetstat.cli._times import Moment, MomentType
-from lnetstat.words import printable
+from lnetstat.cli._times import Moment, MomentType, parse_moment
+from lnetstat.words import iso, printable
 
 if TYPE_CHECKING:
     from lnetstat.top.feeds import Feed
@@ -40,6 +40,9 @@ ENTER, LEAVE = "\x1b[?1049h\x1b[H\x1b[J", "\x1b[?1049l"
 )
 @click.option("-i", "--interval", "interval_s", type=Interval(), default="1s", show_default=True, help="Time between samples.")
 @click.option("--at", type=MomentType(), metavar="TIME", help="Recording: begin here (ISO 8601 with a zone, or -10m before its end).")
+@click.option(
+    "--theme", type=click.Choice(["dark", "light"]), help="Colours for a dark or a light ground; by default as the terminal says."
+)
 @click.option("--once", is_flag=True, help="Print one sample as text, and end. So it is where the output is no terminal.")
 @click.option("-n", "--samples", type=click.IntRange(min=1), help="Print so many samples as text; from the second on there are rates.")
 @click.option("--rows", type=click.IntRange(min=1), default=10, show_default=True, help="Text: the worst rows of each table.")
@@ -53,6 +56,7 @@ def command(
     host: str | None,
     interval_s: float,
     at: Moment | None,
+    theme: str | None,
     once: bool,
     samples: int | None,
     rows: int,
@@ -60,8 +64,9 @@ def command(
 ) -> int:
     """Look at a node's credits: peers, NIs, router buffers, service counters; who has run out now, who did since the last reset.
 
-    RECORDING is looked at in the same way, sample by sample: left and right go to and fro, space plays it. `?` tells the keys. The worst
-    rows stand first: !! marks credits that have run out now, ! those that did since the mark was reset, x a peer that is down.
+    RECORDING is looked at in the same way: left and right go to and fro, n to the next moment at which a row has run out, g to a time,
+    space plays it. `?` tells the keys. The worst rows stand first: !! marks credits that have run out now, ! those that did since the mark
+    was reset, x a peer that is down. With NO_COLOR all is in the terminal's own colours.
 
     \b
     Examples:
@@ -77,16 +82,22 @@ def command(
         raise click.UsageError("--at is a moment of a recording: name one")
     plain = once or as_json or samples is not None or not (sys.stdin.isatty() and sys.stdout.isatty())
     if recording is not None:
-        return _recorded(recording, host, at, plain=plain, samples=samples or 1, rows=rows, as_json=as_json)
-    with contextlib.ExitStack() as stack:
-        feed = _alive(stack, root, nodes, ssh, host, interval_s)
-        first = feed.read()
+        feed = _recording(recording, host)
+        ticks = feed.seek(_moment_in(feed, recording, at)) if at else feed.last() if plain else feed.first()
+        assert ticks is not None
         if plain:
-            return _printed(_every(feed, first, interval_s, samples or 1), rows, as_json=as_json, feed=feed)
-        _interactive(feed, [first], interval_s)
-        for problem in feed.problems:
+            return _printed(_on(feed, ticks, samples or 1), rows, as_json=as_json, feed=feed)
+        _interactive(feed, ticks, theme, moment=lambda text: _moment_in(feed, recording, parse_moment(text)))
+        return 0
+    with contextlib.ExitStack() as stack:
+        alive = _alive(stack, root, nodes, ssh, host, interval_s)
+        first = alive.read()
+        if plain:
+            return _printed(_every(alive, first, interval_s, samples or 1), rows, as_json=as_json, feed=alive)
+        _interactive(alive, [first], theme, interval_s=interval_s)
+        for problem in alive.problems:
             click.echo(f"lnetstat: {printable(problem)}", err=True)
-        return 3 if feed.problems else 0
+        return 3 if alive.problems else 0
 
 
 def _alive(stack: contextlib.ExitStack, root: str, nodes: str | None, ssh: str, host: str | None, interval_s: float) -> "Feed":
@@ -101,7 +112,7 @@ def _alive(stack: contextlib.ExitStack, root: str, nodes: str | None, ssh: str, 
     return feed
 
 
-def _recorded(path: str, host: str | None, at: Moment | None, *, plain: bool, samples: int, rows: int, as_json: bool) -> int:
+def _recording(path: str, host: str | None) -> "RecordingFeed":
     from lnetstat.errors import SourceError
     from lnetstat.sources import open_recorded
     from lnetstat.top.recorded import RecordingFeed
@@ -109,23 +120,26 @@ def _recorded(path: str, host: str | None, at: Moment | None, *, plain: bool, sa
     found = open_recorded(path)
     if found is None:
         raise SourceError(f"{path}: no recording: expected the folder that `lnetstat record` wrote, or raw files of collectl")
-    feed = RecordingFeed(found, path, hosts_of((host,), found.hosts, path) if host else ())
-    if at:
-        ticks = feed.seek(at.absolute_ns(feed.end_ns))
-    else:
-        ticks = feed.last() if plain else feed.first()
-    assert ticks is not None
-    if plain:
-        return _printed(_on(feed, ticks, samples), rows, as_json=as_json, feed=feed)
-    _interactive(feed, ticks, 1.0)
-    return 0
+    return RecordingFeed(found, path, hosts_of((host,), found.hosts, path) if host else ())
+
+
+def _moment_in(feed: "RecordingFeed", path: str, moment: Moment) -> int:
+    """Return a moment that the recording covers, in epoch ns; longer before its end than it is long: its beginning."""
+    from lnetstat.errors import SourceError
+
+    time_ns = moment.absolute_ns(feed.end_ns)
+    if moment.before_end:
+        return max(time_ns, feed.begin_ns)
+    if not feed.begin_ns <= time_ns <= feed.end_ns:
+        raise SourceError(f"{path}: no samples at {iso(time_ns)}: the data begin at {iso(feed.begin_ns)} and end at {iso(feed.end_ns)}")
+    return time_ns
 
 
 def _on(feed: "RecordingFeed", ticks: Sequence["Tick"], samples: int) -> "Iterator[tuple[View, Model]]":
     """Yield the moment that the ticks end with, and those that follow in the recording."""
     from lnetstat.top.model import Model
 
-    model = Model()
+    model = Model(feed.hint)
     *before, shown = ticks
     for tick in before:
         model.feed(tick)
@@ -142,7 +156,7 @@ def _every(feed: "Feed", first: "Tick", interval_s: float, samples: int) -> "Ite
     from lnetstat.top.model import Model
     from lnetstat.top.ticks import seconds_to_next
 
-    model = Model()
+    model = Model(feed.hint)
     yield model.feed(first), model
     for _ in range(samples - 1):
         time.sleep(seconds_to_next(interval_s, time.time()))
@@ -160,38 +174,50 @@ def _printed(moments: "Iterator[tuple[View, Model]]", rows: int, *, as_json: boo
     for number, (view, model) in enumerate(moments):
         failed = failed or view.failed
         if as_json:
-            click.echo(json.dumps(text.document(view)))
+            click.echo(json.dumps(text.document(view, feed.problems)))
         else:
             width = max(WIDTH_MIN, shutil.get_terminal_size((80, 24)).columns)
-            click.echo(("\n" if number else "") + text.screen(view, model, rows=rows, width=width, bars=bars), nl=False)
+            click.echo(("\n" if number else "") + text.screen(view, model, feed.problems, rows=rows, width=width, bars=bars), nl=False)
         sys.stdout.flush()
-    for problem in feed.problems:
+    for problem in feed.problems if as_json else ():  # the text has them
         click.echo(f"lnetstat: {printable(problem)}", err=True)
     return 3 if failed or feed.problems else 0
 
 
-def _interactive(feed: "Feed | RecordingFeed", first: Sequence["Tick"], interval_s: float) -> None:
+def _interactive(
+    feed: "Feed | RecordingFeed",
+    first: Sequence["Tick"],
+    theme: str | None,
+    *,
+    interval_s: float = 1.0,
+    moment: Callable[[str], int] = int,
+) -> None:
     """Run the view. What has been read stands on the screen before textual is imported, which takes longer than all the rest."""
+    from lnetstat.top import terminal
+
     try:
-        model, view = _show_at_once(first)
+        model, view = _show_at_once(feed, first)
+        theme = "none" if os.environ.get("NO_COLOR") else theme or terminal.by_environment(os.environ.get("COLORFGBG"))
+        question = None if theme else terminal.Question()  # answered while textual is imported
         from lnetstat.top.view import Top
 
-        Top(feed, model, view, interval_s=interval_s).run()
+        theme = theme or (question and question.theme()) or "dark"
+        Top(feed, model, view, interval_s=interval_s, moment=moment, theme=theme).run()
     finally:
         sys.stdout.write(LEAVE)
         sys.stdout.flush()
 
 
-def _show_at_once(first: Sequence["Tick"]) -> "tuple[Model, View]":
+def _show_at_once(feed: "Feed | RecordingFeed", first: Sequence["Tick"]) -> "tuple[Model, View]":
     """Draw what has been read; return the model that took it, and what it made of the last tick."""
     from lnetstat.top.model import Model
     from lnetstat.top.panes import PEERS
     from lnetstat.top.text import screen
 
     width, height = os.get_terminal_size(sys.stdout.fileno())
-    model = Model()
+    model = Model(feed.hint)
     view = [model.feed(tick) for tick in first][-1]
-    lines = screen(view, model, rows=height, width=max(WIDTH_MIN, width - 1), panes=(PEERS,)).splitlines()
+    lines = screen(view, model, feed.problems, rows=height, width=max(WIDTH_MIN, width - 1), panes=(PEERS,)).splitlines()
     sys.stdout.write(ENTER + "\r\n".join(line[: width - 1] for line in lines[: height - 1]))
     sys.stdout.flush()
     return model, view

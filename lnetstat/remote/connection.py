@@ -1,11 +1,13 @@
 """One node behind one ssh process that stays for the whole run: started, asked, lost, started again after a while."""
 
 import contextlib
+import ctypes
 import os
 import secrets
+import signal
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from lnetstat.model import Snapshot
 from lnetstat.remote.frames import NodeClock, Stream, snapshots
@@ -15,8 +17,10 @@ from lnetstat.words import printable
 CONNECT_S = 10
 BACK_OFF_S_MIN, BACK_OFF_S_MAX = 1.0, 60.0
 SILENT_S_MIN = 5.0
+SILENT_LOGIN_S = CONNECT_S + 2.0  # ssh gives up a connection itself, and says better why
 KILL_AFTER_S = 2.0
 SAID_BYTES = 4096
+PR_SET_PDEATHSIG = 1  # of linux/prctl.h
 # What the user's command says already wins: ssh takes the first value of an option.
 OPTIONS = (
     *("-T", "-x", "-a", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT_S}"),
@@ -28,10 +32,10 @@ class Connection:
     """One node. `look` asks for a look, `read` takes what has come; the caller waits until there is something to read (`fd`).
 
     `trouble`: why the node cannot be read now, empty where it can; `failed`: whether that ever happened; `due_s`: when it is to be started
-    again, on the clock that the caller goes by.
+    again, on the clock that the caller goes by, which says `now_s` at first.
     """
 
-    def __init__(self, name: str, ssh: Sequence[str], root: str) -> None:
+    def __init__(self, name: str, ssh: Sequence[str], root: str, now_s: float) -> None:
         self.name = name
         self.trouble = ""
         self.failed = False
@@ -44,6 +48,7 @@ class Connection:
         self._back_off_s = BACK_OFF_S_MIN
         self._unsent = b""
         self._greeted = False
+        self._begun_s = now_s
 
     @property
     def is_running(self) -> bool:
@@ -65,13 +70,15 @@ class Connection:
         """Start ssh; False where even that cannot be done, which is tried again later."""
         self._mark = secrets.token_hex(16)
         self._stream, self._clock = Stream(self._mark), NodeClock()
-        self._greeted, self.asked_s = False, None
+        self._greeted, self.asked_s, self._begun_s = False, None, now_s
         self._said.seek(0)
         self._said.truncate()
         pipe = subprocess.PIPE
         try:
             # a session of its own: Ctrl-C in the terminal is for us, and we end it
-            self._process = subprocess.Popen(self._command, stdin=pipe, stdout=pipe, stderr=self._said, start_new_session=True)
+            self._process = subprocess.Popen(
+                self._command, stdin=pipe, stdout=pipe, stderr=self._said, start_new_session=True, preexec_fn=_end_with(os.getpid())
+            )
         except OSError as error:
             self._lost(now_s, f"{self._command[0]}: {error.strerror}")
             return False
@@ -117,10 +124,20 @@ class Connection:
             self._send()
         return looks
 
+    def waiting_s(self, now_s: float) -> float:
+        """Return for how long we have waited: to be let in, or for the look that was asked for; 0 where nothing is waited for."""
+        since_s = self.asked_s if self.is_ready else self._begun_s
+        return 0.0 if since_s is None else now_s - since_s
+
     def check(self, now_s: float, interval_s: float) -> None:
-        """Note a node that has not answered for long. It is left alone: another look would hang beside the first."""
-        if self.asked_s is not None and now_s - self.asked_s > max(SILENT_S_MIN, 3 * interval_s) and not self.trouble:
-            self.trouble, self.failed = f"no answer for {now_s - self.asked_s:.0f} s: a read hangs there, or the network", True
+        """Note a node that has not answered for long. It is left alone: another login or look would hang beside the first."""
+        if not self.is_running:
+            return
+        waiting_s = self.waiting_s(now_s)
+        if self.is_ready and waiting_s > max(SILENT_S_MIN, 3 * interval_s):
+            self.trouble, self.failed = f"no answer for {waiting_s:.0f} s: a read hangs there, or the network", True
+        elif not self.is_ready and waiting_s > SILENT_LOGIN_S:
+            self.trouble, self.failed = f"no answer for {waiting_s:.0f} s: the login hangs there, or the network", True
 
     def close(self) -> None:
         """End ssh and with it the loop on the node, whose input ends."""
@@ -155,6 +172,23 @@ class Connection:
         self._said.seek(max(0, size - SAID_BYTES))
         lines = self._said.read().decode("utf-8", "replace").splitlines()
         return next((line.strip() for line in reversed(lines) if line.strip()), "")
+
+
+def _end_with(parent: int) -> Callable[[], None] | None:
+    """Return what makes a new process end with ours, however that ends: one whose node hangs would not notice. None where Linux is not.
+
+    The kernel goes by the thread that started it, which here lives as long as the node is read.
+    """
+    prctl = getattr(ctypes.CDLL(None), "prctl", None)  # before the fork, after which as little as possible is done
+    if prctl is None:
+        return None
+
+    def end_with_parent() -> None:
+        prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+        if os.getppid() != parent:
+            os._exit(1)
+
+    return end_with_parent
 
 
 def _end(process: "subprocess.Popen[bytes]") -> int:

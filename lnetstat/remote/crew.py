@@ -8,6 +8,7 @@ from lnetstat.model import Snapshot
 from lnetstat.remote.connection import Connection
 
 CONNECTING_MAX = 64  # ssh processes that are on their way in at once
+TOLD_S = 2.0  # so long a node is waited for without a word
 SLICE_S = 0.25  # how soon a signal is noticed
 
 
@@ -28,7 +29,7 @@ class Crew:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._report, self._clock, self._interval_s = report, clock, interval_s
-        self._nodes = [Connection(name, ssh, root) for name in names]
+        self._nodes = [Connection(name, ssh, root, clock()) for name in names]
         self._told: dict[str, str] = {}
         self._selector = selectors.DefaultSelector()
 
@@ -39,8 +40,13 @@ class Crew:
 
     @property
     def troubles(self) -> dict[str, str]:
-        """Why nodes cannot be read now."""
-        return {node.name: node.trouble for node in self._nodes if node.trouble}
+        """Why nodes cannot be read now, those included that are waited for: nothing is wrong with them yet, but they are not there."""
+        whys = {}
+        for node in self._nodes:
+            waiting_s = node.waiting_s(self._clock())
+            if node.trouble or waiting_s >= TOLD_S:
+                whys[node.name] = node.trouble or f"no answer for {waiting_s:.0f} s"
+        return whys
 
     def ask(self) -> None:
         """Ask each node for a look that has answered the one before."""
@@ -89,7 +95,7 @@ class Crew:
         return looks
 
     def _start_those_due(self) -> None:
-        connecting = sum(node.is_running and not node.is_ready for node in self._nodes)
+        connecting = sum(node.is_running and not node.is_ready and not node.trouble for node in self._nodes)
         for node in self._nodes:
             if connecting >= CONNECTING_MAX:
                 return

@@ -14,25 +14,11 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
 
+from lnetstat.top.colours import HEAD, Colours
 from lnetstat.top.model import Model, Order
 from lnetstat.top.panes import Mark, Pane, Row
 from lnetstat.top.text import Layout
 from lnetstat.top.trail import BARS, spark
-
-PLAIN = Style()
-BOLD = Style(bold=True)
-DIM = Style(dim=True)
-HEAD = Style(reverse=True)
-CHOSEN = Style(reverse=True, bold=True)
-NOTE = Style(color="yellow", bold=True)
-# Each mark has a sign of its own too, so colour is never all that tells; bold, and the sign in reverse, stay where there is none.
-MARKS = {
-    Mark.NONE: PLAIN,
-    Mark.WAS_SHORT: Style(color="yellow"),
-    Mark.DOWN: Style(color="magenta", bold=True),
-    Mark.SHORT: Style(color="bright_red", bold=True),
-}
-LINE = Style(color="cyan", dim=True)
 
 Spans = Sequence[tuple[str, Style]]
 
@@ -83,19 +69,21 @@ class Grid(ScrollView, can_focus=False):
             super().__init__()
             self.column = column
 
-    def __init__(self, pane: Pane, model: Model) -> None:
+    def __init__(self, pane: Pane, model: Model, colours: Colours) -> None:
         super().__init__(id="grid")
+        self._colours = colours
         self._pane, self._model = pane, model
         self._rows: Sequence[Row] = ()
         self._order = Order()
         self._hosts = 1
         self._layout_of_rows: Layout | None = None
 
-    def show(self, pane: Pane, model: Model, rows: Sequence[Row], order: Order, hosts: int) -> None:
+    def show(self, pane: Pane, model: Model, rows: Sequence[Row], order: Order, hosts: int, colours: Colours) -> None:
         """Show other rows; the place of the view stays where the pane does."""
         if pane is not self._pane:
             self.scroll_to(y=0, animate=False)
         self._pane, self._model, self._rows, self._order, self._hosts = pane, model, rows, order, hosts
+        self._colours = colours
         self._layout_of_rows = None
         size = Size(0, len(rows) + 1)
         if self.virtual_size != size:
@@ -119,12 +107,12 @@ class Grid(ScrollView, can_focus=False):
         return strip.apply_style(self.rich_style)
 
     def _segments(self, layout: Layout, row: Row) -> list[Segment]:
-        style = MARKS[row.mark]
+        style = self._colours.marks[row.mark]
         levels = self._model.levels(self._pane.name, row.key, layout.spark_width)
         drawn = spark(levels, layout.spark_width, top=self._pane.top, bars=BARS)
         sign, *cells = layout.cells(row)
         sign_style = style + HEAD if row.mark is Mark.SHORT else style
-        return [Segment(sign, sign_style), Segment(" ", style), Segment(" ".join([*cells, ""]), style), Segment(drawn, LINE)]
+        return [Segment(sign, sign_style), Segment(" ", style), Segment(" ".join([*cells, ""]), style), Segment(drawn, self._colours.line)]
 
     def on_click(self, event: events.Click) -> None:
         if event.y == 0 and self._layout_of_rows is not None:

@@ -3,6 +3,7 @@
 import errno
 import fnmatch
 import os
+import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -16,11 +17,16 @@ NS = 1_000_000_000
 STALE_TICKS = 5  # after so many ticks without a word from a host its rows are no news
 STALE_NS_MIN = 3 * NS
 
+NO_LNET = "is LNet loaded, is debugfs mounted?"
+
 FileKey = tuple[str, str, str]  # host, table, instance
 
 
 class Summary(NamedTuple):
-    """The head line's counts over all hosts. Peers that hold no credits (routed NIDs) count in `peers` only; None: not known."""
+    """The head line's counts over all hosts. Peers that hold no credits (routed NIDs) count in `peers` only; None: not known.
+
+    `oversubscribed`: peers that have run out of send or of router credits now, `_low`: at any time since their marks were reset.
+    """
 
     peers: int | None
     peers_down: int
@@ -39,7 +45,7 @@ class Summary(NamedTuple):
 class View(NamedTuple):
     """What is to be shown of one moment. `rows` and `notes` by pane; notes say what could not be read and what to do.
 
-    `failed`: something is there and could not be read, or nothing of LNet is there.
+    `failed`: something is there and could not be read, or nothing of LNet is there. `nothing`: that it is so and what to do, else empty.
     """
 
     time_ns: int
@@ -48,16 +54,25 @@ class View(NamedTuple):
     rows: Mapping[str, Sequence[Row]]
     notes: Mapping[str, Sequence[str]]
     failed: bool
+    nothing: str
 
     def marked(self, pane: str) -> int:
         """Return how many rows of a pane are short now, or down."""
         return sum(row.mark > Mark.WAS_SHORT for row in self.rows[pane])
 
+    def with_mark(self, pane: str, mark: Mark) -> int:
+        """Return how many rows of a pane have a mark."""
+        return sum(row.mark is mark for row in self.rows[pane])
+
 
 class Model:
-    """Takes ticks in the order of their stamps and says what to show after each. `levels` gives a row's history."""
+    """Takes ticks in the order of their stamps and says what to show after each. `levels` gives a row's history.
 
-    def __init__(self, depth: int = DEPTH) -> None:
+    `hint`: what to look at where there is nothing of LNet to read.
+    """
+
+    def __init__(self, hint: str = NO_LNET, depth: int = DEPTH) -> None:
+        self._hint = hint
         self._latest: dict[FileKey, File] = {}
         self._before: dict[FileKey, Sample] = {}
         self._trails = {pane.name: Trail(depth) for pane in PANES}
@@ -77,14 +92,21 @@ class Model:
         for name, of_pane in rows.items():
             self._trails[name].push((row.key, row.level) for row in of_pane)
         hosts = tuple(sorted({host for host, _, _ in self._latest}))
-        notes = {pane.name: [*silent, *self._notes(pane, several=len(hosts) > 1)] for pane in PANES}
+        nothing = self._nothing()
+        notes = {pane.name: [*silent, *([nothing] if nothing else self._notes(pane, several=len(hosts) > 1))] for pane in PANES}
         routes = [row for (_, table, _), file in self._latest.items() if table == "routes" for row in file.sample.rows]
         known = any(table == "routes" for _, table, _ in self._latest)
-        return View(tick.time_ns, hosts, summary(rows, routes if known else None), rows, notes, self._failed())
+        return View(tick.time_ns, hosts, summary(rows, routes if known else None), rows, notes, self._failed(), nothing)
 
     def levels(self, pane: str, key: Key, last: int) -> list[float | None]:
         """Return a row's levels in the last ticks, the newest last."""
         return self._trails[pane].of(key, last)
+
+    def _nothing(self) -> str:
+        """Say so where no file of LNet or Lustre is there at all."""
+        if any(file.sample.state is not State.ABSENT for file in self._latest.values()):
+            return ""
+        return f"nothing of LNet or Lustre to read: {self._hint}"
 
     def _failed(self) -> bool:
         states = [file.sample.state for file in self._latest.values()]
@@ -125,22 +147,21 @@ class Model:
 
     def _notes(self, pane: Pane, *, several: bool) -> list[str]:
         wanted = [file for (host, table, _), file in self._latest.items() if table in pane.tables and host not in self._silent]
-        lines = [f"{printable(file.host)}: {line}" if several else line for file in wanted if (line := note(file))]
+        lines = [f"{printable(file.host)}: {line}" if several else line for file in wanted if (line := note(file, self._hint))]
         if not wanted and not self._silent:
-            lines.append(f"no {' or '.join(NAMES[table] for table in pane.tables)} here: {NO_LNET}")
+            lines.append(f"no {' or '.join(NAMES[table] for table in pane.tables)} here: {self._hint}")
         return lines
 
 
 NAMES = {"peers": "peers", "nis": "nis", "buffers": "buffers", "lnet_stats": "stats of LNet", "counters": "service statistics"}
-NO_LNET = "is LNet loaded, is debugfs mounted?"
 
 
-def note(file: File) -> str:
+def note(file: File, hint: str) -> str:
     """Say what is wrong with a file and what to do about it; empty where nothing is."""
     name, sample = printable(file.name), file.sample
     reason = os.strerror(file.errno) if file.errno else ""
     if sample.state is State.ABSENT:
-        return f"{name}: no such file: {NO_LNET}" if sample.table != "counters" else ""
+        return f"{name}: no such file: {hint}" if sample.table != "counters" else ""
     if sample.state is State.FORBIDDEN:
         return f"{name}: {reason or 'permission denied'}: run as root, or have debugfs readable"
     if sample.state is State.FAILED and file.errno == errno.ETIMEDOUT:
@@ -159,13 +180,13 @@ def note(file: File) -> str:
 def summary(rows: Mapping[str, Sequence[Row]], routes: Sequence[object] | None) -> Summary:
     """Count what the head line says."""
     peers = [row for row in rows["peers"] if row.level is not None]
-    lows = _whole(peers, 5)
+    lows, rtr_lows = _whole(peers, 5), _whole(peers, 7)
     free = _whole([row for row in rows["buffers"] if row.level is not None], 5)
     return Summary(
         peers=len(rows["peers"]) if rows["peers"] else None,
         peers_down=sum(row.values[2] == "down" for row in peers),
-        oversubscribed=sum(tx < 0 for tx in _whole(peers, 4)),
-        oversubscribed_low=sum(low < 0 for low in lows),
+        oversubscribed=sum(tx < 0 or rtr < 0 for tx, rtr in zip(_whole(peers, 4), _whole(peers, 6), strict=True)),
+        oversubscribed_low=sum(tx < 0 or rtr < 0 for tx, rtr in zip(lows, rtr_lows, strict=True)),
         queue_bytes=sum(_whole(peers, 8)),
         tx_credits_low=min(lows, default=None),
         nis_down=sum(row.values[3] == "down" for row in rows["nis"]),
@@ -200,7 +221,10 @@ def ordered(pane: Pane, rows: Sequence[Row], order: Order) -> list[Row]:
 
 
 def filtered(pane: Pane, rows: Sequence[Row], words: str) -> Sequence[Row]:
-    """Return the rows in which each word stands somewhere: a part of a name, or a pattern such as 10.2.*@tcp1 for a whole one."""
+    """Return the rows in which each word stands somewhere.
+
+    A word is a part of a name, or stands for whole ones: a pattern such as 10.2.*@tcp1, a set such as 10.2.[0-3,7].1@tcp1.
+    """
     wanted = words.lower().split()
     if not wanted:
         return rows
@@ -208,6 +232,30 @@ def filtered(pane: Pane, rows: Sequence[Row], words: str) -> Sequence[Row]:
     return [row for row in rows if all(any(_fits(row.values[at], word) for at in names) for word in wanted)]
 
 
+def has_run_out(tick: Tick, words: str = "") -> bool:
+    """Return whether credits or buffers of a row that the words fit have run out at this tick."""
+    files = [(pane, file.sample) for file in tick.files for pane in PANES if file.sample.table in pane.tables and pane.top]
+    return any(row.mark is Mark.SHORT for pane, sample in files for row in filtered(pane, list(pane.rows(sample, {})), words))
+
+
+_RANGES = re.compile(r"\[([0-9]+(?:-[0-9]+)?(?:,[0-9]+(?:-[0-9]+)?)*)\]", re.ASCII)
+
+
 def _fits(value: Value, word: str) -> bool:
     text = str(value or "").lower()
+    if _RANGES.search(word):
+        return _fits_ranges(text, word)
     return fnmatch.fnmatchcase(text, word) if "*" in word or "?" in word else word in text
+
+
+def _fits_ranges(text: str, word: str) -> bool:
+    """Return whether each number of the text that stands at a range's place lies in it, and all else fits as a pattern."""
+    parts = _RANGES.split(word)  # literal, ranges, literal, ...
+    literals = [fnmatch.translate(part)[len("(?s:") : -len(r")\Z")] for part in parts[::2]]
+    found = re.fullmatch("([0-9]+)".join(literals), text, re.ASCII | re.DOTALL)
+    return found is not None and all(_lies_in(int(number), ranges) for number, ranges in zip(found.groups(), parts[1::2], strict=True))
+
+
+def _lies_in(number: int, ranges: str) -> bool:
+    bounds = (part.partition("-") for part in ranges.split(","))
+    return any(int(first) <= number <= int(last or first) for first, _, last in bounds)

@@ -98,7 +98,8 @@ def _peers(sample: Sample, _: Before) -> Iterator[Row]:
         if limit > 0 and (tx_low < 0 or rtr_low < 0 or tx < 0 or rtr < 0 or r.state == "down"):  # routed NIDs hold no credits
             mark = _mark((tx, rtr), (tx_low, rtr_low), down=r.state == "down")
         values = (host, r.nid, r.state, limit, tx, tx_low, rtr, rtr_low, r.queue_bytes, r.refs)
-        yield Row((host, r.nid, str(r.row) if r.row else ""), values, mark, tx / limit if limit > 0 else None)
+        free = min(tx, rtr) if rtr < 0 else tx
+        yield Row((host, r.nid, str(r.row) if r.row else ""), values, mark, _share(free, limit))
 
 
 def _nis(sample: Sample, _: Before) -> Iterator[Row]:
@@ -181,8 +182,9 @@ def _seconds(sample: Sample, last: Sample | None) -> float | None:
 
 
 def _worst_peer(row: Row) -> Any:
-    limit, tx, low, queue = row.values[3], row.values[4], row.values[5], row.values[8]
-    return (limit == 0, -row.mark if row.mark > Mark.WAS_SHORT else 0, tx, low, -queue, row.key)  # type: ignore[operator]
+    limit, tx, low, rtr, rtr_low, queue = (row.values[at] for at in (3, 4, 5, 6, 7, 8))
+    least, lowest = (min(tx, rtr), min(low, rtr_low)) if row.mark else (tx, low)  # type: ignore[type-var]
+    return (limit == 0, -row.mark if row.mark > Mark.WAS_SHORT else 0, least, lowest, -queue, row.key)  # type: ignore[operator]
 
 
 def _worst_share(row: Row) -> Any:
@@ -200,18 +202,18 @@ PEERS = Pane(
     (
         HOST,
         Shown("nid", "NID", Kind.TEXT, 0, "network address of the peer"),
-        Shown("state", "state", Kind.TEXT, 5, "up, down, or NA where aliveness is not tracked"),
+        Shown("state", "state", Kind.TEXT, 5, "up, down, or NA where aliveness is not tracked", least=90),
         Shown("tx_credits_max", "max", Kind.LOW, 5, "configured peer_credits"),
         Shown("tx_credits", "tx", Kind.LOW, 6, "send credits left; negative: so many messages wait"),
         Shown("tx_credits_min", "tx low", Kind.LOW, 6, "the lowest tx since the mark was reset"),
-        Shown("rtr_credits", "rtr", Kind.LOW, 5, "router-buffer credits left for this peer", least=60),
+        Shown("rtr_credits", "rtr", Kind.LOW, 6, "router-buffer credits left for this peer", least=60),
         Shown("rtr_credits_min", "rtr low", Kind.LOW, 7, "the lowest rtr since the mark was reset", least=61),
-        Shown("queue_bytes", "queue", Kind.BYTES, 9, "bytes in flight and waiting"),
+        Shown("queue_bytes", "queue", Kind.BYTES, 8, "bytes in flight and waiting"),
         Shown("refs", "refs", Kind.HIGH, 6, "references held on the peer", least=100),
     ),
     _peers,
     _worst_peer,
-    "free share of the tx credits; ! ran out",
+    "free share of the tx credits; ! none of them or of the router credits was left",
     1.0,
 )
 NIS = Pane(

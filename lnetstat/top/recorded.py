@@ -36,8 +36,10 @@ class RecordingFeed:
 
     `hosts`: only these of it, empty for all. The moves return the ticks to show, oldest first: the last is the one to look at, those
     before it are its history, shorter where there are many rows. None: there is nothing further. Some ticks around the current one are
-    held. Raises SourceError where nothing is recorded.
+    held. Raises SourceError where nothing is recorded. `hint`: what to look at where there is nothing of LNet.
     """
+
+    hint = "the recording holds none of it then"
 
     def __init__(self, recorded: Recorded, name: str, hosts: tuple[str, ...] = ()) -> None:
         self._recorded = recorded
@@ -75,6 +77,16 @@ class RecordingFeed:
     def seek(self, time_ns: int) -> list[Tick] | None:
         """Go to the last tick that is no later than `time_ns`, or to the first where all are."""
         return self._go_to(self._before(time_ns + 1), -1) or self.first()
+
+    def by(self, span_ns: int) -> list[Tick] | None:
+        """Go on by a time, or back where it is negative: to the last tick no later than that, but at least by one tick."""
+        here_ns = self._ticks[self._at].time_ns
+        found = self.seek(here_ns + span_ns)
+        if found and (found[-1].time_ns - here_ns) * span_ns > 0:
+            return found
+        if span_ns < 0:
+            return self.previous()
+        return self._window() if self.next() else None
 
     def next(self) -> list[Tick] | None:
         """Go one tick on: only that tick is returned, as the others have been before."""

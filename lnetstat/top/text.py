@@ -4,8 +4,8 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
-from lnetstat.top.model import Model, Order, Summary, View, ordered
-from lnetstat.top.panes import PANES, SIGNS, Kind, Pane, Row, Shown, Value
+from lnetstat.top.model import Model, Order, View, ordered
+from lnetstat.top.panes import PANES, SIGNS, Kind, Mark, Pane, Row, Shown, Value
 from lnetstat.top.trail import BARS, spark
 from lnetstat.words import iso, printable
 
@@ -68,8 +68,10 @@ def _name_width(at: int, column: Shown, rows: Sequence[Row]) -> int:
 
 
 def _fit(text: str, width: int, kind: Kind) -> str:
+    if len(text) > width and kind is not Kind.TEXT and text.lstrip("-").isdecimal():
+        text = rate_text(int(text))  # -20304 is -20.3k: its first digits alone would be another number
     if len(text) > width:
-        text = text[: width - 1] + "…" if kind is Kind.TEXT else text[:width]
+        text = text[: width - 1] + "…"
     return text.ljust(width) if kind is Kind.TEXT else text.rjust(width)
 
 
@@ -102,9 +104,10 @@ def rate_text(value: float) -> str:
     return f"{size:.0f}{units[0]}" if abs(size) >= 100 or size == int(size) else f"{size:.1f}{units[0]}"
 
 
-def _counts(summary: Summary) -> list[str]:
+def _counts(view: View) -> list[str]:
     """Return the counts in words; what is not known is not said to be 0."""
     words = []
+    summary = view.summary
     if summary.peers is not None:
         words.append(f"peers {summary.peers:,}")
         words.append(f"down {summary.peers_down}")
@@ -121,17 +124,42 @@ def _counts(summary: Summary) -> list[str]:
     if summary.tx_credits_low is not None:
         words.append(f"lowest tx {summary.tx_credits_low}")
     if summary.buffers_low is not None:
-        words.append(f"fewest buffers {summary.buffers_low}")
+        words.append(f"fewest buffers {summary.buffers_low} ({_pool_of_the_fewest(view)})")
     return words
 
 
-def screen(view: View, model: Model, *, rows: int, width: int, bars: str = BARS, panes: Sequence[Pane] = PANES) -> str:
-    """Return a moment as lines: the worst `rows` of each pane, and what could not be read."""
-    lines = [f"{hosts_text(view)}  {iso(view.time_ns, 3)}", *counts_in_lines(view.summary, width)]
+def _pool_of_the_fewest(view: View) -> str:
+    """Return the name of the pool whose low-water mark is the lowest, with its host where there are several."""
+    host, pool = next(row.values[:2] for row in view.rows["buffers"] if row.values[5] == view.summary.buffers_low)
+    return printable(f"{pool} of {host}" if len(view.hosts) > 1 else str(pool))
+
+
+def _states(view: View, pane: Pane) -> str:
+    """Return how many rows have each sign; nothing for a pane without any."""
+    counts = [(Mark.SHORT, "short now"), (Mark.WAS_SHORT, "before"), (Mark.DOWN, "down")]
+    return ", ".join(f"{view.with_mark(pane.name, mark)} {words}" for mark, words in counts) if pane.top else ""
+
+
+def screen(
+    view: View,
+    model: Model,
+    problems: Sequence[str] = (),
+    *,
+    rows: int,
+    width: int,
+    bars: str = BARS,
+    panes: Sequence[Pane] = PANES,
+) -> str:
+    """Return a moment as lines: the worst `rows` of each pane, and what could not be read. `problems`: those of the feed."""
+    lines = [f"{hosts_text(view)}  {iso(view.time_ns, 3)}", *counts_in_lines(view, width), *notes_in_lines(problems, width)]
+    if view.nothing:
+        lines += notes_in_lines([] if problems and not view.hosts else [view.nothing], width)
+        panes = ()
     for pane in panes:
         found = ordered(pane, view.rows[pane.name], Order())
         layout = Layout(pane, found[:rows], width, hosts=len(view.hosts))
-        lines += ["", f"{pane.title}: {min(rows, len(found))} of {len(found):,}, {view.marked(pane.name)} short or down"]
+        states = _states(view, pane) if found else ""
+        lines += ["", f"{pane.title}: {min(rows, len(found))} of {len(found):,}{': ' if states else ''}{states}"]
         lines += notes_in_lines(view.notes[pane.name], width)
         if found:
             lines.append(layout.head(Order()))
@@ -151,13 +179,14 @@ def hosts_text(view: View) -> str:
     return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "") if names else "no node"
 
 
-def counts_in_lines(summary: Summary, width: int) -> list[str]:
+def counts_in_lines(view: View, width: int) -> list[str]:
     """Return the head line's counts, in as many lines as they need."""
-    lines = [""]
-    for word in _counts(summary):
-        if lines[-1] and len(lines[-1]) + 2 + len(word) > width:
-            lines.append("")
-        lines[-1] += ("  " if lines[-1] else "") + word
+    lines: list[str] = []
+    for word in _counts(view):
+        if lines and len(lines[-1]) + 2 + len(word) <= width:
+            lines[-1] += f"  {word}"
+        else:
+            lines.append(word)
     return lines
 
 
@@ -170,8 +199,11 @@ def notes_in_lines(notes: Sequence[str], width: int) -> list[str]:
     ]
 
 
-def document(view: View, *, rows: int | None = None) -> dict[str, Any]:
-    """Return a moment for JSON: the worst `rows` of each pane (None: all) with raw numbers, the counts, and what could not be read."""
+def document(view: View, problems: Sequence[str] = (), *, rows: int | None = None) -> dict[str, Any]:
+    """Return a moment for JSON: the worst `rows` of each pane (None: all) with raw numbers, the counts, and what could not be read.
+
+    `problems`: what the feed could not read, as nodes that do not answer.
+    """
     panes = {}
     for pane in PANES:
         found = ordered(pane, view.rows[pane.name], Order())
@@ -186,5 +218,5 @@ def document(view: View, *, rows: int | None = None) -> dict[str, Any]:
         "hosts": list(view.hosts),
         "summary": view.summary._asdict(),
         **panes,
-        "problems": {pane: list(lines) for pane, lines in view.notes.items() if lines},
+        "problems": {about: list(lines) for about, lines in {"nodes": problems, **view.notes}.items() if lines},
     }

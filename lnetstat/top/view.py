@@ -1,22 +1,26 @@
 """The live view, drawn with textual: keys, panes, the clock of a recording."""
 
+import asyncio
+import re
 import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from rich.style import Style
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
-from textual.screen import ModalScreen
 from textual.timer import Timer
 from textual.widgets import Input
 
+from lnetstat.errors import LnetstatError
+from lnetstat.top import lines
+from lnetstat.top.colours import THEMES
 from lnetstat.top.feeds import Feed
-from lnetstat.top.grid import BOLD, CHOSEN, DIM, NOTE, PLAIN, Grid, Lines, Spans
-from lnetstat.top.model import Model, Order, View, filtered, ordered
-from lnetstat.top.panes import PANES, SIGNS_HELP
-from lnetstat.top.text import counts_in_lines, hosts_text, notes_in_lines
+from lnetstat.top.grid import Grid, Lines
+from lnetstat.top.help import Help
+from lnetstat.top.model import Model, Order, View, filtered, has_run_out, ordered
+from lnetstat.top.panes import PANES
+from lnetstat.top.text import notes_in_lines
 from lnetstat.top.ticks import Tick, seconds_to_next
 from lnetstat.words import iso, printable
 
@@ -27,52 +31,23 @@ NS = 1_000_000_000
 NOTES_MAX = 4
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 PLAY_S_MIN = 0.05
-
-
-HELP = f"""\
- 1 2 3 4  Tab      peers, NIs, buffers, services
- < >               sort by the next column; r turns it around, w: worst first
-                   (a click on a title sorts by it, another turns it around)
- /                 show only rows with these words; Escape shows all again
-                   a part of a name, or a pattern: 10.2.*@tcp1
- p  space          pause, go on; in a recording: play, pause
- Up Down PgUp PgDn scroll;  g G  top, bottom
- q  Ctrl-C         quit
-
- In a recording:
- Left Right        one sample back, on;  Home End  the first, the last
- + -               play faster, slower
-
- {SIGNS_HELP}
- The line behind a row is its past, the newest at the right: the free share
- of its credits or buffers, or its rate. ! in it: none was left.
-"""
-
-
-class Help(ModalScreen[None]):
-    """The keys; any of them ends it."""
-
-    def compose(self) -> ComposeResult:
-        yield Lines("help")
-
-    def on_mount(self) -> None:
-        self.query_one("#help", Lines).show([[(line, PLAIN)] for line in HELP.splitlines()])
-
-    def on_key(self) -> None:
-        self.dismiss()
-
-    def on_click(self) -> None:
-        self.dismiss()
+MINUTE_NS = 60 * NS
+SEARCH_S = 0.05  # of a search at once: keys are taken in between
+CLOCK = re.compile(r"[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?", re.ASCII)
+ASKED = {"filter": "part of a name, or a pattern: 10.2.*@tcp1", "moment": "go to 12:05:30, 2026-08-14T12:05:30Z, or -10m before the end"}
 
 
 class Top(App[None]):
-    """Shows a feed that is alive, sampled every `interval_s`, or a recording. `view`: what `model` made of what has been read already."""
+    """Shows a feed that is alive, sampled every `interval_s`, or a recording. `view`: what `model` made of what has been read already.
+
+    `moment`: makes epoch ns of what one types to go to in a recording, or raises ValueError or LnetstatError. `theme`: a key of THEMES.
+    """
 
     CSS = """
     Screen { layout: vertical; }
     Lines { height: 1; }
     Grid { height: 1fr; scrollbar-size-vertical: 1; scrollbar-size-horizontal: 0; }
-    #filter { height: 1; border: none; padding: 0; }
+    Input { height: 1; border: none; padding: 0; }
     Help { align: center middle; }
     #help { box-sizing: content-box; width: 78; border: solid $primary; background: $surface; }
     """
@@ -93,21 +68,43 @@ class Top(App[None]):
         Binding("question_mark,h", "help"),
         Binding("up,k", "scroll(-1)"),
         Binding("down,j", "scroll(1)"),
-        Binding("pageup", "page(-1)"),
-        Binding("pagedown", "page(1)"),
-        Binding("g", "edge(0)"),
-        Binding("G", "edge(1)"),
+        Binding("b", "page(-1)"),
+        Binding("f", "page(1)"),
+        Binding("pageup", "page_or_time(-1)"),
+        Binding("pagedown", "page_or_time(1)"),
+        Binding("ctrl+home", "edge(0)"),
+        Binding("ctrl+end,G", "edge(1)"),
+        Binding("g", "edge_or_moment"),
+        Binding("t", "theme"),
         Binding("left", "step(-1)"),
         Binding("right", "step(1)"),
+        Binding("shift+left,ctrl+left,comma", "by(-1)"),
+        Binding("shift+right,ctrl+right,full_stop", "by(1)"),
+        Binding("n", "find(1)"),
+        Binding("N", "find(-1)"),
         Binding("home", "jump(0)"),
         Binding("end", "jump(1)"),
         Binding("plus", "faster(1)"),
         Binding("minus", "faster(-1)"),
     ]
 
-    def __init__(self, feed: "Feed | RecordingFeed", model: Model, view: View, *, interval_s: float = 1.0) -> None:
-        super().__init__()
+    def __init__(
+        self,
+        feed: "Feed | RecordingFeed",
+        model: Model,
+        view: View,
+        *,
+        interval_s: float = 1.0,
+        moment: Callable[[str], int] = int,
+        theme: str = "dark",
+    ) -> None:
+        super().__init__(ansi_color=theme == "none" or None)
+        self._colours = THEMES[theme]
+        self.theme = self._colours.theme
         self._feed = feed
+        self._moment = moment
+        self._said = ""
+        self._search: asyncio.Task[None] | None = None
         self._recording = feed if not isinstance(feed, Feed) else None
         self._interval_s = interval_s
         self._model, self._view = model, view
@@ -126,7 +123,7 @@ class Top(App[None]):
         yield Lines("head")
         yield Lines("tabs")
         yield Lines("notes")
-        yield Grid(self._pane, self._model)
+        yield Grid(self._pane, self._model, self._colours)
         yield Lines("foot")
 
     def on_mount(self) -> None:
@@ -165,7 +162,7 @@ class Top(App[None]):
             self._draw()
             return False
         if anew:
-            self._model = Model()
+            self._model = Model(self._feed.hint)
         for tick in ticks:
             self._view = self._model.feed(tick)
         self._draw()
@@ -177,56 +174,26 @@ class Top(App[None]):
         view = self._view
         if self._over.is_set():
             return
-        width = self.size.width
-        self.query_one("#head", Lines).show(self._head(view, width))
-        self.query_one("#tabs", Lines).show([self._tab_line(view)])
-        lines = notes_in_lines([*self._feed.problems, *view.notes[self._pane.name]], max(20, width))
-        if len(lines) > NOTES_MAX:
-            lines[NOTES_MAX - 1 :] = [f" ? and {len(lines) - NOTES_MAX + 1} more lines: `lnetstat top --once` shows them all"]
-        self.query_one("#notes", Lines).show([[(line, NOTE)] for line in lines])
+        width, colours = self.size.width, self._colours
+        tabs, self._tabs = lines.tabs(view, self._pane)
+        self.query_one("#head", Lines).show(lines.head(view, width, self._state(), self._paused, colours))
+        self.query_one("#tabs", Lines).show([tabs])
+        problems = self._feed.problems
+        notes = [] if problems and not view.hosts else view.notes[self._pane.name]
+        told = notes_in_lines([*([self._said] if self._said else []), *problems, *notes], max(20, width))
+        if len(told) > NOTES_MAX:
+            told[NOTES_MAX - 1 :] = [f" ? and {len(told) - NOTES_MAX + 1} more lines: `lnetstat top --once` shows them all"]
+        self.query_one("#notes", Lines).show([[(line, self._colours.note)] for line in told])
         rows = filtered(self._pane, view.rows[self._pane.name], self._words)
         order = self._orders[self._pane.name]
-        self.query_one(Grid).show(self._pane, self._model, ordered(self._pane, rows, order), order, len(view.hosts))
-        self.query_one("#foot", Lines).show([self._foot(view, len(rows), width)])
+        self.query_one(Grid).show(self._pane, self._model, ordered(self._pane, rows, order), order, len(view.hosts), self._colours)
+        words = f"  /{printable(self._words)}: {len(rows):,} rows" if self._words else ""
+        self.query_one("#foot", Lines).show([lines.foot(view, width, words, self._recording, colours)])
 
-    def _head(self, view: View, width: int) -> list[Spans]:
-        stamp = iso(view.time_ns, 3)
-        where = hosts_text(view)
+    def _state(self) -> str:
         if self._recording:
-            state = f"{'paused' if self._paused else 'playing'} x{SPEEDS[self._speed]:g}"
-        else:
-            state = "paused" if self._paused else f"every {self._interval_s:g} s"
-        first: Spans = [
-            (" lnetstat top  ", BOLD),
-            (f"{where}  ", PLAIN),
-            (stamp, BOLD),
-            ("  ", PLAIN),
-            (state, CHOSEN if self._paused else DIM),
-        ]
-        return [first, *[[(f" {line}", PLAIN)] for line in counts_in_lines(view.summary, width - 2)]]
-
-    def _tab_line(self, view: View) -> Spans:
-        spans: list[tuple[str, Style]] = []
-        self._tabs = []
-        x = 0
-        for at, pane in enumerate(PANES):
-            marked = view.marked(pane.name)
-            text = f" {at + 1} {pane.title} {len(view.rows[pane.name]):,}{f' !!{marked}' if marked else ''} "
-            spans += [(text, CHOSEN if pane is self._pane else PLAIN), (" ", PLAIN)]
-            self._tabs.append((x, x + len(text)))
-            x += len(text) + 1
-        return spans
-
-    def _foot(self, view: View, rows: int, width: int) -> Spans:
-        words = f"  /{printable(self._words)}: {rows:,} rows" if self._words else ""
-        if not self._recording:
-            return [(f" ? help  / filter  < > sort  p pause  q quit{words}", DIM)]
-        begin_ns, end_ns = self._recording.begin_ns, self._recording.end_ns
-        share = (view.time_ns - begin_ns) / max(1, end_ns - begin_ns)
-        keys = f" ? help  q quit  space {'play' if self._paused else 'pause'}{words}  "
-        bar = max(8, width - len(keys) - 2)
-        at = min(bar - 1, max(0, round(share * (bar - 1))))
-        return [(keys, DIM), ("─" * at, DIM), ("●", BOLD), ("─" * (bar - 1 - at), DIM)]
+            return f"{'paused' if self._paused else 'playing'} x{SPEEDS[self._speed]:g}"
+        return "paused" if self._paused else f"every {self._interval_s:g} s"
 
     # ---- keys ----
 
@@ -268,9 +235,11 @@ class Top(App[None]):
 
     async def action_filter(self) -> None:
         """Ask for the words. The field is there only while it is asked for: most who look never want it."""
+        await self._ask("filter", self._words)
+
+    async def _ask(self, what: str, text: str) -> None:
         if not self.query(Input):
-            placeholder = "part of a name, or a pattern: 10.2.*@tcp1"
-            field = Input(self._words, id="filter", placeholder=placeholder, compact=True, select_on_focus=False)
+            field = Input(text, id=what, placeholder=ASKED[what], compact=True, select_on_focus=False)
             await self.mount(field, before="#foot")
             field.focus()
 
@@ -278,20 +247,27 @@ class Top(App[None]):
         if isinstance(self.screen, Help):
             self.screen.dismiss()
             return
-        await self._close_filter()
-        self._words = ""
+        is_filter = not self.query("#moment") and self._search is None
+        self._end_search()
+        await self._close_field()
+        if is_filter:
+            self._words = ""
         self._draw()
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        self._words = event.value
-        self._draw()
+        if event.input.id == "filter":
+            self._words = event.value
+            self._draw()
 
     async def on_input_submitted(self, event: Input.Submitted) -> None:
-        self._words = event.value
-        await self._close_filter()
-        self._draw()
+        await self._close_field()
+        if event.input.id == "moment":
+            self._go_to(event.value.strip())
+        else:
+            self._words = event.value
+            self._draw()
 
-    async def _close_filter(self) -> None:
+    async def _close_field(self) -> None:
         self.set_focus(None)
         await self.query(Input).remove()
 
@@ -308,6 +284,13 @@ class Top(App[None]):
     def action_edge(self, end: int) -> None:
         grid = self.query_one(Grid)
         grid.scroll_to(y=grid.max_scroll_y if end else 0, animate=False)
+
+    def action_theme(self) -> None:
+        """Turn dark and light around; without colours there is neither."""
+        if self._colours is not THEMES["none"]:
+            self._colours = THEMES["light" if self._colours is THEMES["dark"] else "dark"]
+            self.theme = self._colours.theme
+            self._draw()
 
     def action_pause(self) -> None:
         self._set_paused(not self._paused)
@@ -342,6 +325,68 @@ class Top(App[None]):
         if self._recording:
             self._move(self._recording.next if by > 0 else self._recording.previous, anew=by < 0)
 
+    def action_by(self, minutes: int) -> None:
+        if recording := self._recording:
+            self._move(lambda: recording.by(minutes * MINUTE_NS), anew=True)
+
+    def action_page_or_time(self, by: int) -> None:
+        if self._recording:
+            self.action_by(10 * by)
+        else:
+            self.action_page(by)
+
+    async def action_edge_or_moment(self) -> None:
+        if self._recording:
+            await self._ask("moment", "")
+        else:
+            self.action_edge(0)
+
+    def _go_to(self, text: str) -> None:
+        """Show the moment that was typed; a time of day is of the day that is shown."""
+        if recording := self._recording:
+            try:
+                time_ns = self._moment(f"{iso(self._view.time_ns)[:10]}T{text}Z" if CLOCK.fullmatch(text) else text)
+            except (ValueError, LnetstatError) as error:
+                self._say(str(error))
+            else:
+                self._move(lambda: recording.seek(time_ns), anew=True)
+
+    def action_find(self, by: int) -> None:
+        """Look for the next moment, or the one before, at which a row that the filter shows has run out."""
+        if self._recording:
+            self._end_search()
+            self._set_paused(True)
+            self._search = asyncio.create_task(self._find(self._recording, by))
+
+    async def _find(self, recording: "RecordingFeed", by: int) -> None:
+        begun_s = time.monotonic()
+        move = recording.next if by > 0 else recording.previous
+        while ticks := move():
+            time_ns = ticks[-1].time_ns
+            if has_run_out(ticks[-1], self._words):
+                self._search = None
+                self._said = ""
+                self._show(recording.seek(time_ns), anew=True)
+                return
+            if time.monotonic() > begun_s + SEARCH_S:
+                self._say(f"looking for a row that has run out: {iso(time_ns)}; Escape ends it")
+                await asyncio.sleep(0)
+                begun_s = time.monotonic()
+        self._end_search()
+        self._say(f"no row{' that the filter shows' if self._words else ''} has run out {'after' if by > 0 else 'before'} this moment")
+
+    def _end_search(self) -> None:
+        """End a search, and go back to where it began. What was said is no longer to be seen."""
+        self._said = ""
+        if self._search and self._recording:
+            self._search.cancel()
+            self._search = None
+            self._recording.seek(self._view.time_ns)
+
+    def _say(self, words: str) -> None:
+        self._said = words
+        self._draw()
+
     def action_jump(self, end: int) -> None:
         if self._recording:
             self._move(self._recording.last if end else self._recording.first, anew=True)
@@ -349,5 +394,6 @@ class Top(App[None]):
             self.action_edge(end)
 
     def _move(self, move: Callable[[], list[Tick] | None], *, anew: bool) -> None:
+        self._end_search()
         self._set_paused(True)
         self._show(move(), anew=anew)

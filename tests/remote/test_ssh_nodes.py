@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from lnetstat.recording import Recording
-from lnetstat.remote import Crew
+from lnetstat.remote import Crew, connection
 from tests.remote.conftest import PATIENCE_S, WITHOUT_SSHD
 
 pytestmark = pytest.mark.skipif(WITHOUT_SSHD, reason="no sshd here (Debian: apt-get install openssh-server openssh-client)")
@@ -109,6 +110,55 @@ def test_the_loop_on_the_node_ends_with_us(nodes, tmp_path, number):
     assert len(list(Recording(tmp_path / "rec").snapshots())) >= len(TABLES)
 
 
+def test_one_that_lets_us_in_and_then_says_nothing_is_told_when_it_happens_and_when_it_speaks(nodes, monkeypatch):
+    monkeypatch.setattr(connection, "SILENT_LOGIN_S", 0.5)
+    lines = []
+    crew = Crew(["mute"], lines.append, ssh=nodes.ssh.split(), root=".", interval_s=0.1)
+
+    def until(enough):
+        end_s = time.monotonic() + PATIENCE_S
+        while not enough():
+            assert time.monotonic() < end_s, lines
+            crew.ask()
+            list(crew.wait(time.monotonic() + 0.2, lambda: bool(enough())))
+
+    speaks = nodes.tree("mute") / "speaks"
+    try:
+        until(lambda: lines)
+        assert re.fullmatch(r"mute: no answer for \d+ s: the login hangs there, or the network", lines[0])
+        assert list(crew.troubles) == ["mute"]
+        speaks.touch()
+        until(lambda: len(lines) > 1)
+        assert (lines[1:], crew.troubles, crew.failed) == (["mute: answers again"], {}, ["mute"])
+    finally:
+        crew.close()
+        speaks.unlink(missing_ok=True)
+
+
+def test_one_look_at_many_nodes_names_the_one_that_says_nothing(nodes):
+    done = run("top", "-w", "rtr1,mute", "--ssh", nodes.ssh, "--root", ".", "--json")
+    assert done.returncode == 3
+    found = json.loads(done.stdout)
+    assert (found["hosts"], len(found["problems"]["nodes"])) == (["rtr1"], 1)
+    assert re.fullmatch(r"mute: no answer for \d+ s", found["problems"]["nodes"][0])
+    assert found["problems"]["nodes"][0] in done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGKILL])
+def test_ssh_to_a_node_that_hangs_ends_with_us(nodes, tmp_path, number):
+    words = ("record", "-o", tmp_path / "rec", "-w", "mute", "--ssh", nodes.ssh, "--root", ".")
+    process = subprocess.Popen(command(*words), stderr=subprocess.DEVNULL)
+    try:
+        wait_until(lambda: children(process.pid))
+        started = children(process.pid)
+        process.send_signal(number)
+        assert process.wait(PATIENCE_S) == -number
+    finally:
+        process.kill()
+        process.wait(PATIENCE_S)
+    wait_until(lambda: not any(is_alive(each) for each in started))
+
+
 def test_files_that_are_forbidden_or_gone_are_told_apart(nodes, tmp_path):
     (nodes.tree("rtr2") / "buffers").rename(tmp_path / "buffers")
     try:
@@ -138,3 +188,20 @@ def shells_in(folder):
         except OSError:
             continue
     return found
+
+
+def state_and_parent(process):
+    """Return what the kernel says of a process, which may be gone: a letter and the parent's number."""
+    try:
+        state, parent, *_ = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return "gone", 0
+    return state, int(parent)
+
+
+def children(parent):
+    return [each.name for each in Path("/proc").iterdir() if each.name.isdigit() and state_and_parent(each.name)[1] == parent]
+
+
+def is_alive(process):
+    return state_and_parent(process)[0] not in ("gone", "Z")

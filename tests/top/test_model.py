@@ -47,6 +47,18 @@ def test_the_head_line_counts_what_holds_credits():
     assert (summary.routes, summary.routes_down) == (1, 1)
 
 
+def test_the_head_line_counts_router_credits_too_and_names_the_pool():
+    text_of_peers = PEERS + peer("10.0.0.1@tcp", 8, 8, rtr=8, rtr_min=-3) + peer("10.0.0.2@tcp", 8, 8, rtr=-1234567, rtr_min=-20304)
+    view, model = view_of(
+        [snapshot("peers", text_of_peers), snapshot("buffers", BUFFERS + pool(0, 9, 9, 9) + pool(1, 8, 8, 5) + pool(256, 7, 7, 7))]
+    )
+    assert (view.summary.oversubscribed, view.summary.oversubscribed_low) == (1, 2)
+    lines = text.screen(view, model, rows=3, width=80).splitlines()
+    assert "fewest buffers 5 (small)" in lines[1] + lines[2]
+    assert "Peers: 2 of 2: 1 short now, 1 before, 0 down" in lines
+    assert next(line for line in lines if "10.0.0.2" in line).split()[5:7] == ["-1.2M", "-20304"]  # no digit is cut off
+
+
 def test_rates_are_by_the_file_s_own_clock_and_need_two_samples():
     view, _ = view_of(router(0))
     assert set(values(view, SERVICES, "per_s").values()) == {None}
@@ -100,7 +112,12 @@ def test_absent_empty_partial_and_torn_are_four_things():
 
 
 def test_nothing_of_lnet_at_all_is_a_failure():
-    assert view_of([])[0].failed
+    view, model = view_of([])
+    assert view.failed
+    assert text.screen(view, model, rows=3, width=80).splitlines()[1:] == [
+        " ? nothing of LNet or Lustre to read: is LNet loaded, is debugfs mounted?"
+    ]
+    assert text.screen(view, model, ["bad: no such host"], rows=3, width=80).splitlines()[1:] == [" ? bad: no such host"]
     assert view_of([snapshot("peers", "", state=State.ABSENT, errno=errno.ENOENT)])[0].failed
 
 
@@ -134,6 +151,8 @@ def test_the_filter_takes_parts_of_names_patterns_and_states():
     nids = lambda words: [row.key[1] for row in filtered(PEERS_PANE, rows, words)]  # noqa: E731
     assert nids("o2IB") == ["10.9.0.9@o2ib"]
     assert len(nids("10.2.*@tcp1")) == 4
+    assert nids("10.2.0.[1,3-9]@tcp1") == ["10.2.0.1@tcp1", "10.2.0.3@tcp1", "10.2.0.4@tcp1"]
+    assert nids("10.[8-12].0.*@o2ib") == ["10.9.0.9@o2ib"]
     assert nids("tcp1 down") == ["10.2.0.4@tcp1"]
     assert nids("[red]") == []
     assert len(nids("  ")) == 5

@@ -99,7 +99,7 @@ def test_without_a_terminal_it_is_one_sample_as_text_the_worst_first(tmp_path):
     done = run("--root", make_tree(tmp_path), "--rows", 2)
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
-    at = lines.index("Peers: 2 of 5, 2 short or down")
+    at = lines.index("Peers: 2 of 5: 1 short now, 1 before, 1 down")
     assert ["10.2.0.3@tcp1" in lines[at + 2], "10.2.0.4@tcp1" in lines[at + 3], lines[at + 4]] == [True, True, ""]
     assert "\x1b" not in done.stdout
 
@@ -128,6 +128,11 @@ def test_what_cannot_be_looked_at_is_one_line(tmp_path):
         ((record(tmp_path / "rec", 2), "--host", "other"), 3, "no host other: it holds rtr1"),
         ((tmp_path / "rec", "-w", "rtr1"), 2, "RECORDING is looked at by itself"),
         (("--at", "-5s"), 2, "--at is a moment of a recording"),
+        (
+            (tmp_path / "rec", "--at", "2030-01-01T00:00:00Z"),
+            3,
+            "no samples at 2030-01-01T00:00:00Z: the data begin at 2026-08-14T12:00:00Z",
+        ),
         (("-w", "rtr[1-"), 3, "'rtr[1-': no names of nodes"),
         (("-w", "rtr1", "--ssh", "'"), 2, "--ssh"),
         (("--root", tmp_path / "none"), 3, "not a folder"),

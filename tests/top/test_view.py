@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from lnetstat.cli._times import parse_moment
+from lnetstat.cli.top import _moment_in as moment_in
 from lnetstat.recording import Recording
+from lnetstat.top import terminal
 from lnetstat.top.grid import Grid
 from lnetstat.top.model import Model
 from lnetstat.top.recorded import RecordingFeed
@@ -21,7 +24,7 @@ GOLDEN = Path(__file__).parent / "golden"
 class Still:
     """A feed that is alive, but of which nothing new comes."""
 
-    problems = ()
+    hint, problems = "", ()
 
     def read(self):
         threading.Event().wait()
@@ -58,7 +61,7 @@ def alive(seconds=4, hosts=("rtr1",)):
 
 def replay(folder):
     feed = RecordingFeed(Recording(record(folder, 40)), "rec")
-    return top(feed, feed.first())
+    return top(feed, feed.first(), moment=lambda text: moment_in(feed, "rec", parse_moment(text)))
 
 
 @pytest.mark.parametrize(
@@ -86,9 +89,7 @@ def first_row(shown):
 
 
 def test_keys_sort_by_each_column_turn_it_around_and_go_back_to_the_worst():
-    before, by_nid, reverse, _, by_max, worst = on_screen(
-        alive(), ("greater_than_sign", "r", "greater_than_sign", "greater_than_sign", "w")
-    )
+    before, by_nid, reverse, by_max, worst = on_screen(alive(), ("greater_than_sign", "r", "greater_than_sign", "w"))
     assert "10.2.0.3@tcp1" in first_row(before)
     assert "NID▲" in by_nid
     assert "10.2.0.1@tcp1" in first_row(by_nid)
@@ -141,6 +142,22 @@ def test_in_a_recording_one_goes_to_and_fro_and_to_both_ends(tmp_path):
     assert seconds == ["00.000", "01.000", "02.000", "03.000", "02.000", "39.000", "38.000", "39.000", "39.000", "00.000", "00.000"]
 
 
+def test_one_goes_by_minutes_to_a_time_and_to_the_next_row_that_ran_out(tmp_path):
+    keys = ("n", "right", "n", "N", "full_stop", "comma", "pagedown", "N", "g", *"12:00:10", "enter", "n", "g", *"12:59:59", "enter")
+    screens = on_screen(replay(tmp_path), [{":": "colon"}.get(key, key) for key in keys])
+    seconds = [shown.split("T12:00:")[1][:2] for shown in screens]
+    assert seconds[:9] == ["00", "03", "04", "07", "03", "39", "00", "39", "35"]
+    assert (seconds[18], seconds[19], seconds[-1]) == ("10", "11", "11")
+    assert "no samples at 2026-08-14T12:59:59Z" in screens[-1]
+
+
+def test_a_search_that_finds_nothing_says_so_and_stays_where_it_was(tmp_path):
+    *_, kept, shown, moved = on_screen(replay(tmp_path), ("right", "slash", *"9", "enter", "n", "right"))
+    assert "T12:00:01" in kept
+    assert "no row that the filter shows has run out after this moment" in shown
+    assert ("T12:00:01" in shown, "T12:00:02" in moved, "no row" in moved) == (True, True, False)
+
+
 def test_going_back_shows_what_going_on_showed(tmp_path):
     on = on_screen(replay(tmp_path / "a"), ("4", *["right"] * 12))
     back = on_screen(replay(tmp_path / "b"), ("4", *["right"] * 16, *["left"] * 4))
@@ -165,7 +182,7 @@ def test_a_recording_plays_and_stops_at_a_key(tmp_path):
 
 def test_a_pause_keeps_the_screen_and_stops_the_reading():
     class Counting:
-        problems = ()
+        hint, problems = "", ()
         reads = 0
 
         def read(self):
@@ -221,16 +238,68 @@ def test_the_screen_fits_again_after_the_terminal_was_made_smaller():
     assert shown == (GOLDEN / "peers.txt").read_text(encoding="utf-8")
 
 
-def test_the_sign_alone_tells_where_there_is_no_colour(monkeypatch):
+def styles(app):
+    """Return the styles that reach the terminal, each once."""
+    return {segment.style for strip in app.screen._compositor.render_strips() for segment in strip if segment.style}
+
+
+def test_without_colour_all_is_the_terminal_s_own_and_signs_tell(monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
-    app = alive()
 
     async def colours(pilot):
-        strips = pilot.app.screen._compositor.render_strips()
-        rgb = [s.style.color.triplet for strip in strips for s in strip if s.style and s.style.color and s.style.color.triplet]
-        return all(len(set(triplet)) == 1 for triplet in rgb)
+        return {colour.name for style in styles(pilot.app) for colour in (style.color, style.bgcolor) if colour}
 
-    shown, grey = on_screen(app, then=colours)
-    assert grey
+    shown, found = on_screen(top(Still(), ticks(4), theme="none"), then=colours)
+    assert found <= {"default"}
     assert "!! 10.2.0.3@tcp1" in shown
     assert " x 10.2.0.4@tcp1" in shown
+
+
+def brightness(colour):
+    """Return the relative luminance that WCAG 2 defines."""
+    parts = [value / 255 for value in colour.triplet]
+    linear = [value / 12.92 if value <= 0.03928 else ((value + 0.055) / 1.055) ** 2.4 for value in parts]
+    return sum(weight * value for weight, value in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def contrast(style):
+    low, high = sorted((brightness(style.color), brightness(style.bgcolor)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_all_can_be_read_on_a_dark_and_on_a_light_ground_and_a_key_turns_it_around():
+    async def grounds(pilot):
+        found = []
+        for _ in range(2):
+            found.append(styles(pilot.app))
+            await pilot.press("t")
+            await settle(pilot.app)
+        return found
+
+    dark, light = on_screen(alive(12), then=grounds)[-1]
+    for found, is_light in ((dark, False), (light, True)):
+        assert min(contrast(style) for style in found if style.color and style.bgcolor) >= 4.5
+        assert any(style.bgcolor and (brightness(style.bgcolor) > 0.5) is is_light for style in found)
+
+
+@pytest.mark.parametrize(
+    ("answer", "theme"),
+    [
+        (b"\x1b]11;rgb:ffff/ffff/eeee\x1b\\\x1b[?62;4c", "light"),
+        (b"\x1b]11;rgb:1e/1e/2e\x07\x1b[?1;2c", "dark"),
+        (b"\x1b[?6c", None),
+        (b"", None),
+    ],
+)
+def test_the_ground_is_what_the_terminal_answers(answer, theme):
+    assert terminal.by_answer(answer) == theme
+
+
+def test_the_ground_is_what_the_environment_says():
+    assert [terminal.by_environment(value) for value in ("0;15", "15;default;0", "", None, "x;default")] == [
+        "light",
+        "dark",
+        None,
+        None,
+        None,
+    ]
