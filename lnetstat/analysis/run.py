@@ -29,6 +29,7 @@ def analyze_series(
 
     `kind`: "rate" (`value` is the mean over the interval that ends at `time`) or "counter" (cumulative, restarts from 0);
     `interval_s`: the nominal interval, else the median step; `credits_max`: the limit behind `tx`; `name`: stands for the host.
+    Where the table's `attrs["signals"]` say what its sources are, verdicts name them.
     """
     table, below_zero = without_negative_rates(table, kind)
     tracks = _csv_tracks(table, kind, interval_s, name)
@@ -63,14 +64,22 @@ def _doubted(each: DeadTime, doubt: str) -> DeadTime:
 def _csv_tracks(table: pd.DataFrame, kind: str, interval_s: float | None, name: str) -> list[Track]:
     make = rates.from_counter if kind == "counter" else rates.from_rate
     parts = list(table.groupby("source", sort=False)) if "source" in table else [("", table)]
+    signals = table.attrs.get("signals", {})
     tracks = []
     for source, rows in parts:
         value = make(rows["time"].to_numpy(np.float64), rows["value"].to_numpy(np.float64), interval_s=interval_s)
-        tracks.append(Track(name, "csv", "csv", str(source), "value", "throughput", "1/s", value))
+        signal = signals.get(source) or (next(iter(signals.values())) if len(signals) == len(parts) == 1 else None)
+        if signal:
+            tracks.append(Track(signal.host, signal.role, signal.table, signal.instance, signal.name, "throughput", signal.unit, value))
+        else:
+            tracks.append(Track(name, "csv", "csv", str(source), "value", "throughput", "1/s", value))
     if "ping_rate" in table:
         rows = parts[0][1]
         value = rates.from_rate(rows["time"].to_numpy(np.float64), rows["ping_rate"].to_numpy(np.float64), interval_s=interval_s)
-        tracks.append(Track(name, "csv", "csv", "", "ping_rate", "pings", "pings/s", value))
+        if signals:
+            tracks.append(Track(table.attrs.get("pings_of", ""), "oss", "counters", "", "obd_ping", "pings", "pings/s", value))
+        else:
+            tracks.append(Track(name, "csv", "csv", "", "ping_rate", "pings", "pings/s", value))
     return tracks
 
 

@@ -27,7 +27,6 @@ TRAFFIC = (
     "counters.obdfilter_*.{read_bytes,write_bytes}.sum",
     "counters.{ost_io,ost}.{ost_read,ost_write}.samples",
 )
-PINGS = "counters.{ost,mdt,mds,mgs}.obd_ping.samples"
 # Some of what every host ships whose agent lives, whatever it is: few series, for they are asked for over days.
 HEARTBEATS = ("{self,lnet_stats}.{series,send_length}", "{peers,buffers}.*.{count,tx_credits_worst}", "counters.*.obd_ping.samples")
 _KINDS = {"nis": "NID", "health": "NID", "peers": "NET"}  # what the second node stands for

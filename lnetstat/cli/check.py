@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,6 +18,9 @@ from lnetstat.cli._options import Name, Seconds, schema_option
 from lnetstat.cli._plugin import LnetPlugin
 from lnetstat.errors import LnetstatError, bug_line, shown
 from lnetstat.words import iso
+
+if TYPE_CHECKING:
+    from lnetstat.model import Source
 
 DEADLINE_S = 2.0  # of one file of a node
 NS = 1_000_000_000
@@ -222,17 +225,13 @@ def _of_record(
         yield Figure("data_age", host, max(0, now_ns - last_ns) / NS, f"silent since {iso(last_ns)}", unread=True)
     notes += [str(problem) for problem in getattr(opened, "problems", ())]
     if "dead_time" in wanted:
-        yield from _dead_time(notes, lambda: _dead_time_of_record(source, hosts, last_s))
+        yield from _dead_time(notes, lambda: _dead_time_of_record(opened, hosts, last_s))
 
 
-def _dead_time_of_record(source: str, hosts: tuple[str, ...] | None, last_s: float) -> Iterator[Figure]:
-    from lnetstat.check.dead_time import figures_of
-    from lnetstat.cli._recordings import analysis_of
-    from lnetstat.cli._times import Moment
+def _dead_time_of_record(opened: "Source", hosts: tuple[str, ...] | None, last_s: float) -> Iterator[Figure]:
+    from lnetstat.check.dead_time import of_record
 
-    # of all hosts, whichever are wanted: the pings that explain a router's dips are counted by the servers
-    analysis = analysis_of([source], Moment(int(last_s * NS), before_end=True), None, None, [], processes=1)
-    yield from figures_of(analysis, hosts)
+    return of_record(opened, hosts, last_s)
 
 
 def _of_graphite(

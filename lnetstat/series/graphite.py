@@ -103,10 +103,16 @@ def checked(location: str) -> None:
 def load(location: str, *, begin_s: float | None = None, timeout_s: float = TIMEOUT_S) -> pd.DataFrame:
     """Return the table of all series at a location: which is traffic, pings or credits is told by our metrics' names or an alias().
 
-    `begin_s`: from when on, in epoch seconds, whatever the location says.
+    `begin_s`: from when on, in epoch seconds, whatever the location says. Beside our own traffic the pings of all servers are asked for.
     """
     place = place_of(location)
-    table = graphite_roles.table_of(place.name, fetch(location, begin_s=begin_s, timeout_s=timeout_s))
+    found = fetch(location, begin_s=begin_s, timeout_s=timeout_s)
+    beside = graphite_roles.pings_beside([each.target for each in found])
+    if beside:  # what explains the dips of a router is counted by servers
+        known = {each.target for each in found}
+        more = fetch(location, targets=beside, begin_s=begin_s, timeout_s=timeout_s, may_be_empty=True)
+        found += [each for each in more if each.target not in known]
+    table = graphite_roles.table_of(place.name, found)
     steps = np.diff(np.unique(table["time"].to_numpy(np.float64)))
     step_s = float(np.median(steps)) if steps.size else 0.0
     if step_s > FINE_S:

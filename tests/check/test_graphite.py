@@ -3,11 +3,13 @@
 import math
 import time
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from lnetstat.check.graphite import look_at_graphite, prefix_of
 from lnetstat.cli.check import command
+from lnetstat.cli.watch import command as watch
 from lnetstat.errors import SourceError
 from lnetstat.model import Point
 from lnetstat.words import iso
@@ -113,6 +115,29 @@ def test_the_verb_says_unknown_for_a_silent_host_and_critical_for_what_is_broken
         done = CliRunner().invoke(command, [location, "--last", "5min", *words], standalone_mode=False)
         assert done.return_value == status, done.stdout
         assert done.stdout.startswith("LNET ")
+
+
+def test_dips_of_a_router_are_explained_by_the_pings_that_a_server_counted(rig):
+    at = np.arange(300)
+    begin_s = int(time.time()) - at.size
+    inside = (begin_s + at) % 20 < 3
+    counters = {
+        "site.rtr1.lnet_stats.route_length": np.cumsum(np.where(inside, 2e8, 1e9 + 1e7 * (at % 7))),
+        "site.oss1.counters.ost.obd_ping.samples": np.cumsum(np.where(inside, 300, 0)),
+    }
+    rig.send([Point(name, float(values[n]), begin_s + n) for name, values in counters.items() for n in range(at.size)])
+    for name in counters:
+        rig.rendered_whole(name, begin_s, begin_s + at.size, at.size)
+    location = f"graphite://127.0.0.1:{rig.web_port}/site"
+    words = ["--last", "10min", "--only", "dead_time", "--host", "rtr1"]
+    done = CliRunner().invoke(command, [location, *words], standalone_mode=False)
+    assert done.stdout.startswith("LNET CRITICAL: dead_time 1"), done.stdout
+    assert "on rtr1 (throughput by route_length dips every 20" in done.stdout
+    assert "cause: ping" in done.stdout
+    watched = CliRunner().invoke(watch, [f"{location}.rtr1.lnet_stats.route_length", "--once"], standalone_mode=False)
+    assert "dead_time begin: route_length of rtr1 dips every 20" in watched.stdout
+    assert "; made by pings: " in watched.stdout
+    assert "obd_ping of oss1: " in watched.stdout
 
 
 def test_a_graphite_that_is_not_there_or_has_no_such_host_is_unknown(rig):
