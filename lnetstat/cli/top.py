@@ -87,17 +87,16 @@ def command(
         assert ticks is not None
         if plain:
             return _printed(_on(feed, ticks, samples or 1), rows, as_json=as_json, feed=feed)
-        _interactive(feed, ticks, theme, moment=lambda text: _moment_in(feed, recording, parse_moment(text)))
-        return 0
+        return _interactive(feed, ticks, theme, moment=lambda text: _moment_in(feed, recording, parse_moment(text)))
     with contextlib.ExitStack() as stack:
         alive = _alive(stack, root, nodes, ssh, host, interval_s)
         first = alive.read()
         if plain:
             return _printed(_every(alive, first, interval_s, samples or 1), rows, as_json=as_json, feed=alive)
-        _interactive(alive, [first], theme, interval_s=interval_s)
+        status = _interactive(alive, [first], theme, interval_s=interval_s)
         for problem in alive.problems:
             click.echo(f"lnetstat: {printable(problem)}", err=True)
-        return 3 if alive.problems else 0
+        return status or (3 if alive.problems else 0)
 
 
 def _alive(stack: contextlib.ExitStack, root: str, nodes: str | None, ssh: str, host: str | None, interval_s: float) -> "Feed":
@@ -191,8 +190,11 @@ def _interactive(
     *,
     interval_s: float = 1.0,
     moment: Callable[[str], int] = int,
-) -> None:
-    """Run the view. What has been read stands on the screen before textual is imported, which takes longer than all the rest."""
+) -> int:
+    """Run the view, and return the status: 0, or that of the signal which ended it.
+
+    What has been read stands on the screen before textual is imported, which takes longer than all the rest.
+    """
     from lnetstat.top import terminal
 
     try:
@@ -202,7 +204,9 @@ def _interactive(
         from lnetstat.top.view import Top
 
         theme = theme or (question and question.theme()) or "dark"
-        Top(feed, model, view, interval_s=interval_s, moment=moment, theme=theme).run()
+        top = Top(feed, model, view, interval_s=interval_s, moment=moment, theme=theme)
+        top.run()
+        return top.return_code or 0
     finally:
         sys.stdout.write(LEAVE)
         sys.stdout.flush()

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -129,6 +130,8 @@ class Top(App[None]):
     def on_mount(self) -> None:
         self.set_focus(None)
         self._draw()
+        for number in (signal.SIGTERM, signal.SIGHUP):  # leaves the terminal as it was
+            asyncio.get_running_loop().add_signal_handler(number, self.exit, None, 128 + number)
         if self._recording is None:
             threading.Thread(target=self._sample, name="lnetstat-top", daemon=True).start()
 
@@ -330,16 +333,10 @@ class Top(App[None]):
             self._move(lambda: recording.by(minutes * MINUTE_NS), anew=True)
 
     def action_page_or_time(self, by: int) -> None:
-        if self._recording:
-            self.action_by(10 * by)
-        else:
-            self.action_page(by)
+        self.action_by(10 * by) if self._recording else self.action_page(by)
 
     async def action_edge_or_moment(self) -> None:
-        if self._recording:
-            await self._ask("moment", "")
-        else:
-            self.action_edge(0)
+        await self._ask("moment", "") if self._recording else self.action_edge(0)
 
     def _go_to(self, text: str) -> None:
         """Show the moment that was typed; a time of day is of the day that is shown."""

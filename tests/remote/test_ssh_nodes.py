@@ -29,7 +29,7 @@ def run(*words):
 
 
 def test_each_node_s_files_come_byte_for_byte_under_its_name(nodes, tmp_path):
-    done = run("record", "-o", tmp_path / "rec", "-w", "rtr[1-3]", "--ssh", nodes.ssh, "--root", ".", "-i", "0.1", "-n", 3)
+    done = run("record", "-o", tmp_path / "rec", "-w", "rtr[1-3]", "--ssh", nodes.ssh, "--root", ".", "-i", "1", "-n", 3)
     assert (done.returncode, done.stderr) == (0, "")
     recording = Recording(tmp_path / "rec")
     assert recording.hosts == ("rtr1", "rtr2", "rtr3")

@@ -34,7 +34,7 @@ class Terminal:
     def __init__(self, *words, command=COMMAND):
         self._master, child = pty.openpty()
         fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-        environment = {**os.environ, "TERM": "xterm-256color", "LANG": "C.UTF-8"}
+        environment = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor", "LANG": "C.UTF-8"}
         self._process = subprocess.Popen([*command, *map(str, words)], stdin=child, stdout=child, stderr=child, env=environment)
         os.close(child)
         self.drawn = b""
@@ -47,7 +47,13 @@ class Terminal:
 
     def press(self, keys):
         self.drawn = b""
-        os.write(self._master, keys)
+        self.answer(keys)
+
+    def answer(self, data):
+        os.write(self._master, data)
+
+    def terminate(self):
+        self._process.terminate()
 
     def end(self):
         """Return the exit status, and what was drawn last."""
@@ -63,7 +69,10 @@ class Terminal:
 def test_in_a_terminal_it_draws_takes_keys_and_leaves_the_terminal_as_it_was(tmp_path):
     terminal = Terminal("--root", make_tree(tmp_path), "-i", "0.1")
     terminal.until(b"10.2.0.3@tcp1")
+    terminal.until(b"\x1b]11;?")  # it asks for the ground, which is white here
+    terminal.answer(b"\x1b]11;rgb:ffff/ffff/ffff\x1b\\\x1b[?62;4c")
     terminal.until(b"? help")  # textual is there
+    assert b"48;2;224;224;224m" in terminal.drawn
     terminal.press(b"3")
     terminal.until(b"small")
     terminal.press(b"q")
@@ -91,8 +100,9 @@ def test_a_recording_in_a_terminal(tmp_path):
     terminal.until(b"? help")
     terminal.press(b"\x1b[C")
     terminal.until(b"8")
-    terminal.press(b"q")
-    assert terminal.end() == 0
+    terminal.terminate()
+    assert terminal.end() == 143
+    assert b"\x1b[?1049l" in terminal.drawn
 
 
 def test_without_a_terminal_it_is_one_sample_as_text_the_worst_first(tmp_path):
