@@ -17,6 +17,7 @@ BODY_BYTES_MAX = 1 << 30
 INT64_MIN, INT64_MAX = -(1 << 63), (1 << 63) - 1
 _STATES = {state.value: state for state in State}
 _NO_FLAGS: frozenset[str] = frozenset()
+_raw_decode = json.JSONDecoder().raw_decode
 
 
 class Change(NamedTuple):
@@ -124,16 +125,19 @@ class HostDecoder:
         body = _unpack(packed, self._dictionary)
         self._dictionary = body[-layout.DICTIONARY_BYTES :]
         entries_end = len(body) - 4
-        entries = json.loads(body[entries_end - layout.unpack_u32(body) : entries_end])
+        entries = _entries(body[entries_end - layout.unpack_u32(body) : entries_end])
         texts = io.BytesIO(body)
-        host, new = header.host, tuple.__new__  # in half the time that their own takes
+        host, new, lines, no_flags = header.host, tuple.__new__, self._lines, _NO_FLAGS  # new: in half the time that their own takes
         for name, time_ns, mono_ns, read_ns, state, errno, flags, *coding in entries:
             if not INT64_MIN <= time_ns <= INT64_MAX:
                 raise ValueError("a stamp that does not fit 64 bits")
-            changed = self._decode_text(name, before_key, coding, texts)
-            known = frozenset(flags) if flags else _NO_FLAGS
+            if coding[0] == layout.LINES:
+                changed = self._change_lines(name, coding, texts)
+            else:
+                changed = self._decode_text(name, before_key, coding, texts)
+            known = frozenset(flags) if flags else no_flags
             fields = name, host, time_ns, mono_ns, read_ns, _STATES[state], errno, known, ""
-            yield new(Change, (new(Snapshot, fields), self._lines[name], changed))
+            yield new(Change, (new(Snapshot, fields), lines[name], changed))
 
     def _decode_text(self, name: str, before_key: dict[str, list[bytes]], coding: list[Any], texts: BinaryIO) -> list[int] | None:
         """Bring the lines of `name` up to date; return the positions of those that changed, None where all may have."""
@@ -145,14 +149,30 @@ class HostDecoder:
             return [at for at, (old, new) in enumerate(zip(before, lines, strict=True)) if old != new]
         if coding[0] == layout.SAME:
             return [] if name in self._lines else None
+        raise ValueError(f"a coding {coding[0]} that nobody writes")
+
+    def _change_lines(self, name: str, coding: list[Any], texts: BinaryIO) -> list[int] | None:
+        """Do what `_decode_text` does for a text of which only the lines that changed were recorded."""
         _, count, typecode, line_bytes = coding
         size = count * delta.ITEM_BYTES[typecode]
-        numbers = delta.unpack_numbers(texts.read(3 * size), typecode)
-        if len(numbers) != 3 * count:
+        packed = texts.read(3 * size)
+        if len(packed) != 3 * size:
             raise ValueError("the body ends in the midst of the changes")
-        kept, removed, added = numbers[:count], numbers[count : 2 * count], numbers[2 * count :]
         lines = io.BytesIO(texts.read(line_bytes)).readlines()
+        if packed[size:] == delta.ONE[typecode] * (2 * count):  # as nearly always: line for line
+            return delta.replace_each(self._lines[name], delta.unpack_numbers(packed[:size], typecode), lines)
+        numbers = delta.unpack_numbers(packed, typecode)
+        kept, removed, added = numbers[:count], numbers[count : 2 * count], numbers[2 * count :]
         return delta.apply(self._lines[name], delta.Hunks(kept, removed, added, lines))
+
+
+def _entries(text: bytes) -> Any:
+    """Return what the JSON says."""
+    words = text.decode().strip()
+    entries, end = _raw_decode(words)
+    if end != len(words):
+        raise ValueError("more than one list of snapshots")
+    return entries
 
 
 def _unpack(packed: bytes, dictionary: bytes) -> bytes:

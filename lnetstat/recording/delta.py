@@ -11,10 +11,12 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import accumulate, islice
+from operator import add
 from typing import NamedTuple
 
 BLOCK_LINES = 4096
 ITEM_BYTES = {"B": 1, "H": 2, "I": 4}
+ONE = {typecode: (1).to_bytes(size, "little") for typecode, size in ITEM_BYTES.items()}
 
 
 class Hunks(NamedTuple):
@@ -190,12 +192,22 @@ def apply(lines: list[bytes], hunks: Hunks) -> list[int] | None:
     return None
 
 
+def replace_each(lines: list[bytes], kept: list[int], fresh: list[bytes]) -> list[int]:
+    """Change `lines` in place by hunks of one line each; `kept`: lines before each hunk. Return their positions.
+
+    Raises ValueError where the hunks do not fit the lines.
+    """
+    changed = list(map(add, accumulate(kept), range(len(kept))))
+    if len(fresh) != len(changed) or (changed and changed[-1] >= len(lines)):
+        raise ValueError("the changes do not fit the text")
+    for position, line in zip(changed, fresh, strict=True):
+        lines[position] = line
+    return changed
+
+
 def _replace(lines: list[bytes], hunks: Hunks) -> list[int]:
-    if hunks.added.count(1) == len(hunks.added):  # as nearly always
-        changed = [kept + before for before, kept in enumerate(accumulate(hunks.kept))]
-        for position, line in zip(changed, hunks.lines, strict=True):
-            lines[position] = line
-        return changed
+    if hunks.added.count(1) == len(hunks.added):
+        return replace_each(lines, hunks.kept, hunks.lines)
     changed = []
     position = 0
     for kept, count in zip(hunks.kept, hunks.added, strict=True):
