@@ -15,19 +15,33 @@ from lnetstat.dashboards.shared import (
 PAYLOAD = rate(f"{STATS}.{{recv,route}}_length")
 
 
-def _folded(period: str, obd_timeout_s: int) -> Panel:
+def _folded(period: str, obd_timeout_s: int, doubt: str) -> Panel:
     return Panel(
         f"folded-{period}",
         f"Throughput, {MOST} periods of {period} laid over each other",
         "bytes/s",
         f"At each moment the mean of this moment and of those {period}, 2 x {period} … earlier. Dips that come every {period} (the "
-        f"ping interval "
-        f"with obd_timeout {obd_timeout_s}) stay as deep as they are and stand at the same place in every period; what comes in "
-        f"another rhythm "
-        f"is averaged away. `lnetstat analyze` finds the period whatever it is.",
+        f"ping interval with obd_timeout {obd_timeout_s}) stay as deep as they are, at the same place in every period. {doubt} The "
+        f"curve ends with the newest value. `lnetstat analyze` finds the period whatever it is.",
         (Target(laid_over(PAYLOAD, period), f"mean of {MOST} periods"),),
         zero=True,
+        place="graphite",
     )
+
+
+FOLDED = Panel(
+    "folded",
+    "Throughput, the last periods laid over each other",
+    "bytes/s",
+    "From 0 to the end of one period: each of the last 20 periods (of an hour at most) as a thin line, their median as a bold one, its "
+    "lowest point in the middle. A dip that all of them share comes in this period; with another period they fall apart. The period is "
+    "that of the newest dead time that is marked, else 75 s, or the one that you choose.",
+    (Target(PAYLOAD, "received and routed"),),
+    kind="folded",
+    events=False,
+    zero=True,
+    place="page",
+)
 
 
 DEAD_TIME = Dashboard(
@@ -47,8 +61,9 @@ DEAD_TIME = Dashboard(
             zero=True,
         ),
         BULK_AND_PINGS,
-        _folded("25s", 100),
-        _folded("75s", 300),
+        FOLDED,
+        _folded("25s", 100, "Those that come every 75 s are drawn as well: three times as often, and a third as deep."),
+        _folded("75s", 300, "Those that come every 25 s are drawn as well; what comes in another rhythm is averaged away."),
         Panel(
             "messages",
             "Messages received and routed",

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 from lnetstat.dashboards.expressions import BRIDGED
 
 Level = Literal["warning", "critical"]
-Kind = Literal["lines", "stacked", "steps", "bars"]
+Kind = Literal["lines", "stacked", "steps", "bars", "folded"]
 
 
 class Target(NamedTuple):
@@ -33,7 +33,11 @@ class Threshold(NamedTuple):
 
 
 class Panel(NamedTuple):
-    """One graph. `unit` in words ("credits", "bytes/s", ""); `zero`: the axis begins at 0; `events`: incidents are marked in it."""
+    """One graph. `unit` in words ("credits", "bytes/s", ""); `zero`: the axis begins at 0; `events`: incidents are marked in it.
+
+    `place`: empty for everywhere; "page": only on the stack's own page (as all of the kind `folded`, which lays the periods of its one
+    series over each other); "graphite": only where Graphite alone draws, which is Grafana and graphite-web.
+    """
 
     slug: str
     title: str
@@ -44,6 +48,7 @@ class Panel(NamedTuple):
     kind: Kind = "lines"
     events: bool = True
     zero: bool = False
+    place: Literal["", "page", "graphite"] = ""
 
 
 class Variable(NamedTuple):
@@ -65,6 +70,10 @@ class Dashboard(NamedTuple):
     variables: tuple[Variable, ...]
     panels: tuple[Panel, ...]
 
+    def panels_at(self, place: Literal["page", "graphite"]) -> tuple[Panel, ...]:
+        """Return the panels that are drawn there."""
+        return tuple(panel for panel in self.panels if panel.place in ("", place))
+
 
 HOST = Variable("host", "Host", "lnet.*", 1)
 NET = Variable("net", "LNet network", "lnet.$host.peers.*", 3)
@@ -83,3 +92,20 @@ def substituted(expression: str, host: str = "*", net: str = "*") -> str:
 def bridged(expression: str) -> str:
     """Return an expression for those who do not know how often nodes are sampled: BRIDGED missing points are no gap."""
     return expression.replace("$bridged", str(BRIDGED))
+
+
+# What has to be there before a node sends series such as these: said where a panel finds none.
+SENDERS = {
+    ".counters.obdfilter_": "Servers send these, where agents find obdfilter/*/stats: an OSS with its targets mounted.",
+    ".counters.": "Servers send these, where agents find ost/OSS/*/stats (root may have to read them): lnetstat doctor says what it finds.",
+    ".health.": "Agents send these, where they run as root with --root / (the default) and lnetctl is installed (Lustre 2.12 or later).",
+    ".self.": "Only lnetstat agent sends these, of itself; collectl and replays do not.",
+    ".buffers.": "Only nodes that route have router buffers.",
+    ".cpu.": "Agents send these from /proc/stat; an older recording may not hold it.",
+}
+
+
+def sender(panel: Panel) -> str:
+    """Return what to do where a panel finds no series at all, or nothing."""
+    expressions = " ".join(target.expression for target in panel.targets)
+    return next((words for part, words in SENDERS.items() if part in expressions), "")

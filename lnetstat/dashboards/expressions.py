@@ -89,5 +89,8 @@ def share_of_ni_credits(name: str) -> str:
 
 
 def laid_over(expression: str, period: str, count: int = MOST) -> str:
-    """Return the mean of the last `count` periods, at each moment of a period: what comes in another rhythm is averaged away."""
-    return f"averageSeries(timeStack({expression},'{period}',0,{count}))"
+    """Return the mean of the last `count` periods, at each moment of a period: what comes in another rhythm is averaged away.
+
+    Nothing where there is no value now: the periods before would go on for `count` periods after the newest value.
+    """
+    return f"multiplySeries(averageSeries(timeStack({expression},'{period}',0,{count})),removeBelowValue(isNonNull({expression}),1))"

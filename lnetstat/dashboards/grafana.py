@@ -29,7 +29,7 @@ UNITS = {
 
 def dashboard_json(dashboard: Dashboard, source: tuple[str, str] | None = None) -> dict[str, Any]:
     """Return a dashboard as Grafana keeps it. `source`: name and uid of the data source that is chosen at first."""
-    panels = [_panel(number, panel) for number, panel in enumerate(dashboard.panels)]
+    panels = [_panel(number, panel) for number, panel in enumerate(dashboard.panels_at("graphite"))]
     return {
         "uid": dashboard.slug,
         "title": dashboard.title,
@@ -157,7 +157,7 @@ def _findings(dashboard: Dashboard) -> dict[str, Any]:
         "iconColor": "purple",
         "target": {"queryType": "tags", "tags": [EVENT_TAG], "fromAnnotations": True, "limit": 100, "matchAny": False, "type": "tags"},
     }
-    without = [number for number, panel in enumerate(dashboard.panels, 1) if not panel.events]
+    without = [number for number, panel in enumerate(dashboard.panels_at("graphite"), 1) if not panel.events]
     return found | ({"filter": {"exclude": True, "ids": without}} if without else {})
 
 

@@ -39,7 +39,7 @@ def state(dashboard: Dashboard) -> dict[str, Any]:
             "endDate": "",
             "endTime": "",
         },
-        "graphs": [_graph(panel, begin) for panel in dashboard.panels],
+        "graphs": [_graph(panel, begin) for panel in dashboard.panels_at("graphite")],
     }
 
 

@@ -38,6 +38,7 @@ The page: the first graphs of [overview](page-overview.png), [router](page-route
 The Grafana files were read with Grafana's foundation SDK (11.6), and all their queries were sent to a real graphite-web; a real Grafana
 server has not seen them.
 """
+WHERE = {"": "", "page": " (the stack's page)", "graphite": " (Grafana, graphite-web)"}
 
 
 def page() -> str:
@@ -53,7 +54,7 @@ def _dashboard(dashboard: Dashboard) -> str:
 
 def _row(panel: Panel) -> str:
     words = " ".join([panel.description, *(f"{each.level.capitalize()}: {each.words}." for each in panel.thresholds)])
-    return f"| {panel.title} | {panel.unit} | {words} |"
+    return f"| {panel.title}{WHERE[panel.place]} | {panel.unit} | {words} |"
 
 
 if __name__ == "__main__":

@@ -17,8 +17,8 @@ from lnetstat.dashboards.expressions import (
 WAITING = Threshold(0, "critical", "below 0: messages wait", below=True)
 ALL_TAKEN = Threshold(100, "critical", "none left, messages wait")
 NEARLY_ALL = Threshold(80, "warning", "nearly all taken")
-ANY = Threshold(1, "warning", "should be 0")
-ANY_CRITICAL = Threshold(1, "critical", "should be 0")
+ANY = Threshold(1, "warning", "1 or more: should be 0")
+ANY_CRITICAL = Threshold(1, "critical", "1 or more: should be 0")
 
 TEN = "Of many, the ten worst are drawn."
 PEERS, NIS, STATS = "lnet.$host.peers.$net", "lnet.$host.nis.*_at_$net.*", "lnet.$host.lnet_stats"
@@ -99,7 +99,7 @@ DROPS = Panel(
     "messages/s",
     f"Messages that LNet threw away: no route, no buffer, peer not up. Normal: 0. {TEN}",
     (Target(busiest(f"{STATS}.drop_count", 1)),),
-    (Threshold(1, "critical", "messages are lost"),),
+    (Threshold(1, "critical", "1 or more: messages are lost"),),
     kind="bars",
     zero=True,
 )
@@ -109,7 +109,7 @@ ERRORS = Panel(
     "errors/s",
     f"The errors that LNet counts in lnet/stats. Normal: 0. {TEN}",
     (Target(busiest(f"{STATS}.errors", 1)),),
-    (Threshold(1, "warning", "should be 0"),),
+    (ANY,),
     kind="bars",
     zero=True,
 )

@@ -98,6 +98,18 @@ def test_the_report_is_linked_and_served_without_an_origin_where_there_is_one(fi
         report.unlink()
 
 
+def test_views_to_begin_with_are_in_the_page_as_data_that_cannot_act(filled):
+    file = filled.stack.folder / page.VIEWS
+    file.write_text(json.dumps([{"title": NASTY, "words": "", "query": "?last=5", "report": ""}]))
+    try:
+        text = filled.get(page.PATH).body.decode()
+        assert NASTY not in text
+        assert json.loads(re.search(r'id="views-data">(.*?)</script>', text, re.DOTALL)[1])[0]["title"] == NASTY
+    finally:
+        file.unlink()
+    assert b'id="views-data">[]<' in filled.get(page.PATH).body
+
+
 def test_the_policy_lets_only_this_server_speak(filled):
     headers = headers_of(filled, page.PATH)
     assert "default-src 'self'" in headers["Content-Security-Policy"]

@@ -32,6 +32,7 @@ BYTES = Panel("bytes", "Bytes", "bytes/s", "Two axes.", (SENT, RECEIVED))
 ABSENT = Panel("absent", "Absent", "", "Nobody sends this.", (Target("lnet.$host.no.such.metric"),))
 BROKEN = Panel("broken", "Broken", "", "Not a function.", (Target("noSuchFunction(lnet.$host.lnet_stats.drop_count)"),))
 RATE = Panel("rate", "Rate", "messages/s", "Of a counter.", (Target(rate("lnet.$host.lnet_stats.recv_count"), "received"),))
+FOLD = Panel("fold", "Folded", "", "", (Target("lnet.$host.lnet_stats.dips"),), kind="folded", place="page")
 PLOT = "document.querySelector('.plot')"
 
 
@@ -41,13 +42,16 @@ def rig(filled):
     test = DASHBOARDS[0]._replace(slug="test", title="Test", minutes=15, variables=(HOST,), panels=(CREDITS, BYTES))
     faults = test._replace(slug="faults", panels=(CREDITS, ABSENT, BROKEN))
     rates = test._replace(slug="rates", panels=(RATE,))
-    page.write(filled.stack.folder, filled.told.append, (test, faults, rates, *DASHBOARDS))
+    folds = test._replace(slug="folds", panels=(FOLD,))
+    page.write(filled.stack.folder, filled.told.append, (test, faults, rates, folds, *DASHBOARDS))
     now = int(time.time())
     points = [Point(f"lnet.{NASTY}.peers.tcp1.tx_credits_worst", -3.0, now - back) for back in range(30)]
     points += [Point("lnet.quiet.peers.tcp1.tx_credits_worst", 0.0, now - 300 - back) for back in range(30)]
     points += [Point("lnet.holed.lnet_stats.recv_count", 7.0 * at, now - 90 + at) for at in range(90) if not 40 <= at < 60]
     points += [Point("lnet.slow.lnet_stats.recv_count", 7.0 * at, now - 90 + at) for at in range(0, 90, 10)]
+    points += [Point("lnet.folded.lnet_stats.dips", 0.0 if (now - back) % 20 < 4 else 9.0, now - back) for back in range(100, 300)]
     filled.send(points)
+    filled.rendered_whole("lnet.folded.lnet_stats.dips", now - 400, now, 200)
     filled.rendered_whole("lnet.{holed,slow}.lnet_stats.recv_count", now - 100, now, 70 + 9)
     filled.rendered_whole("lnet.quiet.peers.tcp1.tx_credits_worst", now - 400, now, 30)
     filled.rendered_whole("lnet.*.peers.tcp1.tx_credits_worst", now - 400, now, 60)
@@ -111,6 +115,12 @@ def choose(view, name, value):
     )
 
 
+def double_click(view, x, y):
+    for count in (1, 2):
+        for kind in ("mousePressed", "mouseReleased"):
+            view.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=count)
+
+
 def ranges(view):
     return view.value(
         "[...document.querySelectorAll('.plot.js-plotly-plot')].map((each) => each.layout.xaxis.range.map((x) => +new Date(x)).join())"
@@ -156,6 +166,13 @@ def test_a_range_dragged_or_chosen_holds_for_all_and_back_undoes_it(view, rig):
     seen.value("history.back()")
     drawn(seen)
     assert ranges(seen) == before
+    seen.drag((left + width * 0.4, top + height / 2), (left + width * 0.6, top + height / 2))
+    drawn(seen)
+    double_click(seen, left + width / 2, top + height / 2)
+    drawn(seen)
+    assert ranges(seen) == before
+    assert urlencode(around(rig)) in seen.value("location.search.replace(/\\.000Z/g, 'Z')")
+    assert seen.console() == []
     choose(seen, "range", "60")
     drawn(seen)
     assert "last=60" in seen.value("location.search")
@@ -170,6 +187,12 @@ def test_a_host_chosen_is_the_only_one_drawn_and_stands_in_the_address(view):
     drawn(seen)
     assert seen.value(names) == ["quiet"]
     assert "host=quiet" in seen.value("location.search")
+    for several, hosts in (("r*[1-2], quiet", ["quiet", "rtr1"]), ("qui??", ["quiet"])):
+        choose(seen, "host", "several")
+        choose(seen, "hosts", several)
+        drawn(seen)
+        assert sorted(seen.value(names)) == hosts
+        assert f"({len(hosts)})" in seen.value("document.querySelector('#host').selectedOptions[0].textContent")
 
 
 def test_pointing_at_a_curve_says_its_value_and_the_time_with_its_zone(view, rig):
@@ -265,6 +288,40 @@ def test_an_incident_is_a_band_from_its_begin_to_its_end_and_a_line_in_the_list(
     assert "peer 3@tcp on rtr2 begins" in listed
 
 
+def test_the_dips_of_a_dead_time_are_marked_one_by_one_and_give_the_period_to_the_folded_view(view, rig):
+    """Dips of 4 s every 20 s. Marked is what the event says; folded by that period there is one, in the middle; by another none."""
+    now = int(time.time())
+    begin = now - 280 - (now - 280) % 20 + 20
+    data = {
+        "kind": "dead_time",
+        "change": "note",
+        "host": "folded",
+        "severity": "critical",
+        "begin_ns": begin * 10**9,
+        "end_ns": (begin + 104) * 10**9,
+    }
+    data["evidence"] = {"period_s": 20.0, "duration_s": 4.0, "incidents": 6}
+    post(rig, {"what": "dead time", "when": begin, "tags": ["lnetstat"], "data": json.dumps(data)})
+    seen = view(dashboard="folds", host="folded", last=6)
+    assert seen.value("document.querySelector('.period input').value") == "20"
+    bold = f"{PLOT}.data.at(-1)"
+    assert seen.value(f"[Math.min(...{bold}.y), Math.max(...{bold}.y)]") == [0, 9]
+    dip = seen.value(f"{bold}.x.filter((_, at) => {bold}.y[at] === 0)")
+    assert max(dip) - min(dip) == 3
+    assert min(dip) > 6
+    assert max(dip) < 14
+    seen.value("[...document.querySelectorAll('.period button')].at(0).click()")
+    seen.wait(f"{bold}.x.at(-1) > 20")
+    assert min(seen.value(f"{bold}.y")) == 9
+    assert "fold=25" in seen.value("location.search")
+    seen = view(dashboard="test", host="folded", last=6)
+    assert words(seen, "credits").startswith("No such series")
+    marks = view(host="*", last=6).wait(f"{PLOT}.layout.shapes.filter((each) => each.type === 'rect').map((each) => [each.x0, each.x1])")
+    assert [[(begin + at) * 1000, (begin + at + 4) * 1000] for at in range(0, 120, 20)] == [
+        mark for mark in marks if mark[1] - mark[0] == 4000
+    ]
+
+
 def test_keys_a_switch_that_is_remembered_and_an_address_that_is_not_understood(view):
     seen = view(scheme="dark", last="many")
     assert "last=many" in seen.value("document.querySelector('#problem').textContent")
@@ -283,7 +340,7 @@ def test_keys_a_switch_that_is_remembered_and_an_address_that_is_not_understood(
     seen.key("h")
     assert seen.value("document.activeElement.id") == "host"
     seen.value("document.activeElement.blur()")
-    seen.value("document.querySelector('.info').focus()")
+    seen.value("document.querySelector('.panel .info').focus()")
     assert "Left at the worst peer." in seen.value("document.querySelector('.panel').innerText")
 
 

@@ -5,6 +5,7 @@ Django answers for the page too: so its list of allowed hosts holds for it, and 
 
 import importlib
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from django.urls import re_path
 
 FOLDER = Path(os.environ["LNETSTAT_STACK"])
 REPORT = "report.html"
+REPORTS = re.compile(r"report(-[a-z0-9-]+)?\.html")
+VIEWS = "views.json"
 KINDS = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
@@ -33,12 +36,13 @@ def page(request: Any, name: str) -> Any:
     """Answer for one file of the page; the report is the one that lies in the stack's folder now."""
     if request.method not in ("GET", "HEAD"):
         return HttpResponseNotAllowed(["GET", "HEAD"])
-    path = FOLDER / REPORT if name == REPORT else FOLDER / "page" / (name or "index.html")
+    is_report = REPORTS.fullmatch(name) is not None
+    path = FOLDER / name if is_report else FOLDER / "page" / (name or "index.html")
     if path.suffix not in KINDS or not path.is_file():
         return HttpResponse(f"/lnetstat/{name}: no such file\n", status=404, content_type="text/plain; charset=utf-8")
     answer = HttpResponse(_index(path)) if not name else FileResponse(path.open("rb"))
     answer["Content-Type"] = KINDS[path.suffix]
-    answer["Content-Security-Policy"] = REPORT_POLICY if name == REPORT else POLICY
+    answer["Content-Security-Policy"] = REPORT_POLICY if is_report else POLICY
     answer["X-Content-Type-Options"] = "nosniff"
     answer["Referrer-Policy"] = "same-origin"
     # The addresses in the page name the versions of its files.
@@ -49,10 +53,14 @@ def page(request: Any, name: str) -> Any:
 
 
 def _index(path: Path) -> str:
+    """Return the page with what lies in the stack's folder now: the report, and the views to begin with, as data that cannot act."""
     text = path.read_text(encoding="utf-8")
-    if not (FOLDER / REPORT).is_file():
-        return text
-    return text.replace("<!--report-->", f'<a href="{REPORT}">The report</a>: what is wrong, since when, and why')
+    if (FOLDER / VIEWS).is_file():
+        views = (FOLDER / VIEWS).read_text(encoding="utf-8").replace("<", "\\u003c")
+        text = text.replace('id="views-data">[]<', f'id="views-data">{views}<')
+    if (FOLDER / REPORT).is_file():
+        text = text.replace("<!--report-->", f'<a href="{REPORT}">The report</a>: what is wrong, since when, and why')
+    return text
 
 
 def _to_page(_: Any) -> Any:

@@ -15,7 +15,7 @@ from importlib import metadata
 from pathlib import Path
 
 from lnetstat.dashboards import DASHBOARDS
-from lnetstat.dashboards.definition import EVENT_TAG, PACE, Dashboard
+from lnetstat.dashboards.definition import EVENT_TAG, PACE, Dashboard, sender
 
 SOURCES = Path(__file__).parent
 AS_THEY_ARE = ("page.css", "theme.js", "icon.svg")
@@ -24,6 +24,9 @@ EXPORT = re.compile(r"^export ((?:async )?(?:function|const|class) (\w+))", re.M
 PATH = "/lnetstat/"
 FOLDER = "page"
 REPORT = "report.html"  # in the stack's folder; the page links to it where it is
+VIEWS = (
+    "views.json"  # beside it: what to look at first, [{"title", "words", "query" (of the page's address), "report" (a file report-….html)}]
+)
 
 
 def write(stack: Path, tell: Callable[[str], None], dashboards: tuple[Dashboard, ...] = DASHBOARDS) -> None:
@@ -84,7 +87,8 @@ def _text(name: str) -> str:
 def _fields(dashboard: Dashboard) -> dict[str, object]:
     panels = [
         panel._asdict()
+        | {"sender": sender(panel)}
         | {"targets": [each._asdict() for each in panel.targets], "thresholds": [each._asdict() for each in panel.thresholds]}
-        for panel in dashboard.panels
+        for panel in dashboard.panels_at("page")
     ]
     return dashboard._asdict() | {"panels": panels, "variables": [each._asdict() for each in dashboard.variables]}

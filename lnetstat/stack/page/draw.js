@@ -10,7 +10,7 @@ const GAP_STEPS = 2.5; // usual distances between values: after more the line br
 const USUAL = 0.9; // share of the distances that are no gaps
 const MOST_BANDS = 200; // more could not be told apart
 const ROOM = 0.06;
-const MARGIN = { l: 58, r: 12, t: 8, b: 40, twoAxes: 52 };
+export const MARGIN = { l: 58, r: 12, t: 8, b: 40, twoAxes: 52 };
 
 let loading = null;
 
@@ -68,7 +68,7 @@ export async function draw(place, panel, curves, range, incidents) {
       ...(y ? { range: y } : {}),
     },
     yaxis2: { overlaying: "y", side: "right", fixedrange: true, showgrid: false, rangemode: "tozero", tickmode: "auto", nticks: 6 },
-    shapes: [...(panel.events ? incidents.slice(-MOST_BANDS).map((each) => band(each, colours)) : []), ...visible.map((each) => level(each, colours))],
+    shapes: [...(panel.events ? incidents.slice(-MOST_BANDS).flatMap((each) => bands(each, colours)) : []), ...visible.map((each) => level(each, colours))],
     annotations: visible.map((each) => words(each, y, colours)),
   };
   place.querySelector(".sketch")?.remove();
@@ -179,21 +179,25 @@ function words(threshold, y, colours) {
   };
 }
 
-function band(incident, colours) {
+/** Return what marks an incident: from its begin to its end; where it says when its dips were, these, and its whole length fainter. */
+function bands(incident, colours) {
   const colour = colours[incident.severity];
-  return {
-    type: "rect", xref: "x", x0: incident.from, x1: incident.until, yref: "paper", y0: 0, y1: 1, layer: "below",
-    // What has not ended yet may fill the whole picture: fainter.
-    fillcolor: colour, opacity: incident.until === incident.from ? 0.8 : incident.open ? 0.08 : 0.16, line: { color: colour, width: 1 },
-  };
+  const band = (from, until, opacity, width) => ({
+    type: "rect", xref: "x", x0: from, x1: until, yref: "paper", y0: 0, y1: 1, layer: "below",
+    fillcolor: colour, opacity, line: { color: colour, width },
+  });
+  const dips = incident.dips.map(([from, until]) => band(from, until, 0.26, 0));
+  // What has not ended yet may fill the whole picture: fainter.
+  const opacity = dips.length ? 0.05 : incident.until === incident.from ? 0.8 : incident.open ? 0.08 : 0.16;
+  return [band(incident.from, incident.until, opacity, 1), ...dips];
 }
 
 /** Return text that plotly draws as it stands. */
-function inert(text, length = 120) {
+export function inert(text, length = 120) {
   return printable(text, length).replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll("%{", "% {");
 }
 
-function palette(place) {
+export function palette(place) {
   const style = getComputedStyle(place);
   const value = (name) => style.getPropertyValue(`--${name}`).trim();
   const named = Object.fromEntries(["ink", "soft", "paper", "line", "info", "warning", "critical"].map((name) => [name, value(name)]));

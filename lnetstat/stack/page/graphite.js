@@ -1,4 +1,5 @@
 // What is asked of graphite-web: series, names and events. Failures come as Failure, with words for people.
+import { globbed } from "./hosts.js";
 import { printable } from "./numbers.js";
 
 export class Failure extends Error {}
@@ -8,11 +9,12 @@ const ALLOWED = 2.5; // usual distances between values: after more a gap is a ga
 const LOOKED_AT = 5; // nodes
 const BUCKETS = 100;
 
-/** Return [{target, name, path, points: [[ms, value], …], step}] of a panel; null values are left out of `points`. `paced`: see pace(). */
-export async function series(panel, range, choice, width, paced, signal) {
+/** Return [{target, name, path, points: [[ms, value], …], step}] of a panel; null values are left out of `points`. `most`: points of each;
+ `paced`: see pace(). */
+export async function series(panel, range, choice, most, paced, signal) {
   const bridged = panel.targets.some((target) => target.expression.includes("$bridged")) ? await paced() : BRIDGED;
   const query = new URLSearchParams({
-    format: "json", from: range.from / 1000, until: range.until / 1000, maxDataPoints: Math.max(100, Math.round(width)),
+    format: "json", from: range.from / 1000, until: range.until / 1000, maxDataPoints: Math.max(100, Math.round(most)),
   });
   // The answer does not say which series is of which target: each name gets its target's number in front.
   panel.targets.forEach((target, number) => query.append("target", `aliasSub(${filled(target.expression, choice, bridged)},"^","${number}|")`));
@@ -47,6 +49,15 @@ export async function pace(path, range, choice) {
   return distances.length ? Math.max(1, Math.floor(ALLOWED * Math.max(...distances)) - 1) : BRIDGED;
 }
 
+/** Return the time of the newest value of a host in a range, null where it has none then, undefined where there is no such series. */
+export async function lastOf(path, range, host) {
+  const query = new URLSearchParams({ target: filled(path, { host, net: "*" }), format: "json", from: range.from / 1000, until: range.until / 1000, maxDataPoints: 1000 });
+  const [found] = await ask(`/render?${query}`);
+  if (!found) return undefined;
+  const at = found.datapoints.findLast(([value]) => value !== null);
+  return at ? at[1] * 1000 : null;
+}
+
 function median(values) {
   return [...values].sort((one, other) => one - other)[Math.floor(values.length / 2)];
 }
@@ -65,12 +76,7 @@ export function events(tag, range, signal) {
 }
 
 function filled(expression, choice, bridged = BRIDGED) {
-  return expression.replaceAll("$bridged", bridged).replaceAll("$host", () => pathNode(choice.host)).replaceAll("$net", () => pathNode(choice.net));
-}
-
-/** Return a name as it can stand in an expression: what has a meaning there becomes ?, which fits any one character. */
-function pathNode(name) {
-  return name === "*" ? "*" : name.replace(/[^A-Za-z0-9_\-<>@:+%&#!$~^/]/gu, "?");
+  return expression.replaceAll("$bridged", bridged).replaceAll("$host", () => globbed(choice.host)).replaceAll("$net", () => globbed(choice.net));
 }
 
 async function ask(url, signal) {

@@ -1,17 +1,23 @@
 // The page: what is chosen, when it is asked for, and who is told.
-import { Failure, events, names, pace } from "./graphite.js";
-import { LOOK_BACK_MS, paired } from "./incidents.js";
+import { FoldedPanel } from "./folded.js";
+import { Failure, events, lastOf, names, pace } from "./graphite.js";
+import { fits, isPattern } from "./hosts.js";
+import { LOOK_BACK_MS, hostsOf, paired } from "./incidents.js";
 import { clock, span, stamp } from "./numbers.js";
 import { Panel, make } from "./panel.js";
 import { RANGES, address, instant, rangeOf, read } from "./state.js";
 import { MISSING, plotly } from "./draw.js";
 
 const { dashboards, pace: PACE, tag: TAG } = JSON.parse(document.getElementById("definition").textContent);
+const views = JSON.parse(document.getElementById("views-data").textContent); // what was put here to begin with: [{title, words, query, report}]
 const STALE_MS = 60_000;
 const AT_ONCE = 3;
 const MOST_LISTED = 100; // incidents
+const MOST_ASKED = 20; // hosts whose newest value ends an incident that is still open
 const NEAR = "600px"; // panels further below the window wait until they are scrolled to
 const WORDS = { host: "All hosts", net: "All nets" };
+const SEVERAL = "several"; // a choice of the list of hosts
+const NARROW = matchMedia("(max-width: 45rem)");
 const at = (id) => document.getElementById(id);
 
 let state;
@@ -34,6 +40,7 @@ const nearness = new IntersectionObserver((seen) => {
 
 /** Show what the address says. */
 function open() {
+  if (!location.search && views.length) history.replaceState(null, "", views[0].query);
   const [asked, problems] = read(location.search, dashboards);
   const other = asked.dashboard !== state?.dashboard;
   state = asked;
@@ -45,23 +52,30 @@ function open() {
   refresh();
 }
 
-/** Change what is shown; the address follows, and Back undoes it. */
-function change(news, { replace = false } = {}) {
+/** Change what is shown; the address follows, and Back undoes it. `home`: the range that a double-click goes back to. */
+function change(news, { replace = false, home = history.state?.home } = {}) {
   const query = address({ ...state, ...news });
   if (query === location.search) return refresh();
-  history[replace ? "replaceState" : "pushState"](null, "", query);
+  history[replace ? "replaceState" : "pushState"](home ? { home } : null, "", query);
   open();
 }
 
 function build() {
   nearness.disconnect();
   panels.forEach((panel) => panel.asked?.abort());
-  panels = state.dashboard.panels.map((definition) => new Panel(definition, (from, until) => zoom(from, until)));
+  const page = {
+    zoom, unzoom, incidents: () => marked, newest: () => newest()?.time,
+    fold: () => state.fold,
+    setFold: (fold) => {
+      state = { ...state, fold };
+      history.replaceState(history.state, "", address(state));
+    },
+  };
+  panels = state.dashboard.panels.map((definition) => new (definition.kind === "folded" ? FoldedPanel : Panel)(definition, page));
   at("panels").replaceChildren(...panels.map((panel) => panel.element));
   at("about").textContent = state.dashboard.description;
   document.title = `${state.dashboard.title} · lnetstat`;
   panels.forEach((panel) => {
-    panel.incidents = () => marked;
     panel.near = inWindow(panel.element);
     nearness.observe(panel.element);
   });
@@ -117,7 +131,10 @@ async function mark(mine) {
   let failure = "";
   let found = [];
   try {
-    found = paired(await events(TAG, { from: range.from - LOOK_BACK_MS, until: range.until }), { ...range, newest: newest()?.time });
+    const told = await events(TAG, { from: range.from - LOOK_BACK_MS, until: range.until });
+    const times = new Map(await Promise.all(hostsOf(told).slice(0, MOST_ASKED).map(async (host) => [host, await lastOf(PACE, range, host)])));
+    const shown = newest()?.time ?? range.until;
+    found = paired(told, range, (host) => (times.get(host) === undefined ? shown : times.get(host)));
   } catch (error) {
     failure = `Incidents cannot be shown: ${error.message}`;
     if (!(error instanceof Failure)) console.error(error);
@@ -130,7 +147,7 @@ async function mark(mine) {
 
 /** Return whether an incident is known to be of another host than the chosen one. */
 function elsewhere(incident) {
-  return state.host !== "*" && incident.host !== "" && incident.host !== state.host;
+  return state.host !== "*" && incident.host !== "" && !fits(state.host, incident.host);
 }
 
 function listIncidents(found, failure) {
@@ -162,13 +179,13 @@ function tellAge() {
   const shown = `${stamp(range.from)} – ${range.live ? clock(range.until) : stamp(range.until)}`;
   const age = last && range.until - last.time;
   status.classList.toggle("stale", Boolean(last && range.live && age > Math.max(STALE_MS, 2 * last.step)));
-  if (!last) status.textContent = `${shown}. No values.`;
+  if (!last) status.textContent = panels.some((panel) => panel.near && !panel.range) ? `${shown}. Loading …` : `${shown}. No values.`;
   else if (status.classList.contains("stale")) {
     status.textContent = `${shown}. The newest value is ${span(age)} old (${stamp(last.time)}): do the agents run, does Carbon answer? lnetstat stack status`;
   } else status.textContent = range.live ? `${shown}. Newest value: ${clock(last.time)}.` : shown;
 }
 
-/** Offer the hosts and nets that there are. A name in the address that is not there stays chosen, and is said to be absent. */
+/** Offer the hosts and nets that there are. A name in the address that is not there, and has no curve, stays chosen and is said to be absent. */
 async function choices(mine) {
   await Promise.all(["host", "net"].map(async (name) => {
     const variable = state.dashboard.variables.find((each) => each.name === name);
@@ -184,15 +201,52 @@ async function choices(mine) {
   }));
 }
 
+/** `found`: all names, or null where they are not known yet. */
 function offer(select, name, found) {
   const chosen = state[name];
-  const listed = ["*", ...found];
-  const absent = !listed.includes(chosen);
-  if (absent) listed.push(chosen);
-  const texts = listed.map((each) => (each === "*" ? WORDS[name] : absent && each === chosen ? `${each} (none such)` : each));
+  const several = name === "host" && isPattern(chosen) && !found?.includes(chosen);
+  const listed = ["*", ...(found ?? [])];
+  const texts = listed.map((each) => (each === "*" ? WORDS[name] : each));
+  if (!listed.includes(chosen)) {
+    const count = found?.filter((each) => fits(chosen, each)).length;
+    const drawn = panels.some((panel) => panel.curves.length);
+    listed.push(chosen);
+    texts.push(several && count ? `${chosen} (${count})` : found && !drawn ? `${chosen} (none such)` : chosen);
+  }
+  if (name === "host") {
+    listed.push(SEVERAL);
+    texts.push("Several …");
+  }
   const now = [...select.options].map((each) => each.textContent);
   if (now.join("\n") !== texts.join("\n")) select.replaceChildren(...listed.map((value, index) => make("option", { value, textContent: texts[index] })));
   select.value = chosen;
+  if (name === "host") at("hosts").closest("label").hidden = !several;
+  if (several) at("hosts").value = chosen;
+}
+
+function chooseHost() {
+  const chosen = at("host").value;
+  if (chosen !== SEVERAL) return change({ host: chosen, net: "*" });
+  at("hosts").closest("label").hidden = false;
+  at("hosts").focus();
+}
+
+function listViews() {
+  at("views").hidden = !views.length;
+  at("views").replaceChildren("Begin here:", ...views.map((each) => {
+    const item = make("span", {});
+    const link = make("a", { textContent: each.title, href: each.query, title: each.words });
+    if (new URLSearchParams(each.query).get("from") === new URLSearchParams(location.search).get("from")) link.setAttribute("aria-current", "true");
+    item.append(link, ": ", each.words, " ");
+    if (each.report) item.append(make("a", { textContent: "Its report", href: each.report }));
+    return item;
+  }));
+}
+
+/** Say in one line what is chosen, for where the controls are folded. */
+function summarize() {
+  const words = [["host", WORDS.host], ["net", WORDS.net]].map(([name, all]) => (state[name] === "*" ? all : state[name]));
+  at("chosen").textContent = `${words.join(" · ")} · ${at("range").selectedOptions[0]?.textContent ?? ""}`;
 }
 
 function fillControls() {
@@ -216,14 +270,23 @@ function fillControls() {
   at("refresh").value = String(state.refresh);
   at("refresh").disabled = state.minutes === null;
   at("refresh").title = state.minutes === null ? "These times lie still: choose a range that ends now" : "";
-  for (const name of ["host", "net"]) if (!at(name).options.length) offer(at(name), name, []);
+  for (const name of ["host", "net"]) if (!at(name).options.length || at(name).value !== state[name]) offer(at(name), name, null);
   const { from, until } = rangeOf(state);
   at("from").value = new Date(from).toISOString().slice(0, 19);
   at("until").value = new Date(until).toISOString().slice(0, 19);
+  listViews();
+  summarize();
 }
 
 function zoom(from, until) {
-  change({ minutes: null, from: Math.floor(from / 1000) * 1000, until: Math.max(Math.ceil(until / 1000), Math.floor(from / 1000) + 1) * 1000 });
+  const { minutes, from: begin, until: end } = state;
+  change({ minutes: null, from: Math.floor(from / 1000) * 1000, until: Math.max(Math.ceil(until / 1000), Math.floor(from / 1000) + 1) * 1000 }, { home: history.state?.home ?? { minutes, from: begin, until: end } });
+}
+
+/** Go back to the range from which somebody zoomed in. */
+function unzoom() {
+  const home = history.state?.home;
+  if (home) change(home, { home: null });
 }
 
 function move(share) {
@@ -235,6 +298,12 @@ function widen() {
   const length = range.until - range.from;
   if (state.minutes === null) zoom(range.from - length / 2, range.until + length / 2);
   else change({ minutes: 2 * state.minutes });
+}
+
+function narrow() {
+  const quarter = (range.until - range.from) / 4;
+  if (state.minutes === null) zoom(range.from + quarter, range.until - quarter);
+  else change({ minutes: Math.max(1, Math.floor(state.minutes / 2)) });
 }
 
 function problem(text) {
@@ -267,8 +336,9 @@ const KEYS = {
   n: ["choose a net", () => at("net").focus()],
   "[": ["earlier by half a width", () => move(-0.5)],
   "]": ["later by half a width", () => move(0.5)],
+  "+": ["half as much time", narrow],
   "-": ["twice as much time", widen],
-  0: ["back to the dashboard's own range", () => change({ minutes: state.dashboard.minutes, from: null, until: null })],
+  0: ["back to the dashboard's own range", () => change({ minutes: state.dashboard.minutes, from: null, until: null }, { home: null })],
   t: ["colours: auto, light, dark", () => theme(true)],
   "?": ["this list", () => at("help").showModal()],
 };
@@ -287,22 +357,29 @@ function listen() {
     event.preventDefault();
     KEYS[event.key][1]();
   });
-  for (const name of ["host", "net"]) at(name).addEventListener("change", () => change({ [name]: at(name).value, ...(name === "host" ? { net: "*" } : {}) }));
-  at("range").addEventListener("change", () => at("range").value && change({ minutes: Number(at("range").value), from: null, until: null }));
+  at("host").addEventListener("change", chooseHost);
+  at("hosts").addEventListener("change", () => change({ host: at("hosts").value.trim() || "*", net: "*" }));
+  at("net").addEventListener("change", () => change({ net: at("net").value }));
+  at("range").addEventListener("change", () => at("range").value && change({ minutes: Number(at("range").value), from: null, until: null }, { home: null }));
   at("refresh").addEventListener("change", () => change({ refresh: Number(at("refresh").value) }, { replace: true }));
   at("earlier").addEventListener("click", () => move(-0.5));
   at("later").addEventListener("click", () => move(0.5));
   at("wider").addEventListener("click", widen);
+  at("narrower").addEventListener("click", narrow);
   at("now").addEventListener("click", refresh);
   at("theme").addEventListener("click", () => theme(true));
   at("ask").addEventListener("click", () => at("help").showModal());
   at("controls").addEventListener("submit", (event) => {
     event.preventDefault();
     const [from, until] = [instant(at("from").value), instant(at("until").value)];
+    if (document.activeElement === at("hosts")) return; // Enter there chooses hosts
     if (from === null || until === null || until <= from) return problem("From … until: give two times, the second one later.");
     zoom(from, until);
   });
   addEventListener("popstate", open);
+  const unfold = () => { at("menu").open = !NARROW.matches; };
+  NARROW.addEventListener("change", unfold);
+  unfold();
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => panels.forEach((panel) => panel.show(marked)));
   document.addEventListener("plotly-missing", () => problem(MISSING));
 }

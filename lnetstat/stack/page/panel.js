@@ -5,12 +5,15 @@ import { beside, number, printable, stamp } from "./numbers.js";
 
 const MOST_CURVES = 24; // more lie on top of each other
 const MOST_LABEL = 80;
-const MOVED = /time(Shift|Stack|Slice)\(/;
+const LISTED = 6; // in the legend, until more are asked for
+// What was moved in time, or is a number of nodes (0 where they are silent), says nothing about how fresh the values are.
+const NO_VALUES = /(timeShift|timeStack|timeSlice|isNonNull)\(/;
 
 export class Panel {
-  /** `onZoom(from, until)`: a range was dragged in the picture. */
-  constructor(definition, onZoom) {
+  /** `page`: {zoom(from, until): a range was dragged in the picture; unzoom(): it was double-clicked; incidents(): those to be marked}. */
+  constructor(definition, page) {
     this.definition = definition;
+    this.page = page;
     this.curves = [];
     this.hidden = new Set();
     this.newest = null;
@@ -46,7 +49,6 @@ export class Panel {
     this.legend = make("ul", { className: "legend" });
     this.element.setAttribute("aria-labelledby", title.id);
     this.element.append(heading, this.words, this.place, this.legend);
-    this.onZoom = onZoom;
   }
 
   /** Ask for the values and draw them: bare curves where plotly is not there yet. What was drawn before stays until then, also when this fails. */
@@ -56,7 +58,7 @@ export class Panel {
     const asked = (this.asked = new AbortController());
     this.element.setAttribute("aria-busy", "true");
     try {
-      const found = await series(this.definition, range, choice, this.place.clientWidth, paced, asked.signal);
+      const found = await series(this.definition, this.asks(range), choice, this.points(), paced, asked.signal);
       if (asked.signal.aborted) return;
       this.take(found);
       this.range = range;
@@ -70,6 +72,15 @@ export class Panel {
     this.element.removeAttribute("aria-busy");
   }
 
+  /** Return of which range values are asked for, and how many. */
+  asks(range) {
+    return range;
+  }
+
+  points() {
+    return this.place.clientWidth;
+  }
+
   take(found) {
     const filled = found.filter((each) => each.points.length);
     this.newest = null;
@@ -81,9 +92,7 @@ export class Panel {
       }
       const [time, last] = each.points.at(-1);
       const target = this.definition.targets[each.target] ?? { expression: "", legend: "", right: false };
-      // What was moved in time says nothing about how fresh the values are.
-      const moved = MOVED.test(target.expression);
-      if (!moved && (this.newest === null || time > this.newest.time)) this.newest = { time, step: each.step };
+      if (!NO_VALUES.test(target.expression) && (this.newest === null || time > this.newest.time)) this.newest = { time, step: each.step };
       const alone = found.filter((other) => other.target === each.target).length === 1;
       return { label: label(target, each, alone), right: target.right, points: each.points, step: each.step, least, most, last };
     });
@@ -91,7 +100,7 @@ export class Panel {
     const worst = curves.length > MOST_CURVES ? [...curves].sort((one, other) => (low ? one.least - other.least : other.most - one.most)) : curves;
     this.curves = worst.slice(0, MOST_CURVES).map((curve, at) => ({ ...curve, number: at, hidden: this.hidden.has(curve.label) }));
     const left = curves.length - this.curves.length;
-    if (!found.length) this.say("No such series: no node has sent it, or none of these names.", "none");
+    if (!found.length) this.say(`No such series: no node has sent it, or none of these names. ${this.definition.sender}`.trim(), "none");
     else if (!curves.length) this.say(`No values in this range (${found.length} series have values at other times).`, "none");
     else this.say(left ? `The ${low ? "lowest" : "highest"} ${MOST_CURVES} of ${curves.length} series; choose a host to see fewer.` : "", "");
   }
@@ -120,8 +129,9 @@ export class Panel {
       this.place.on("plotly_relayout", (change) => {
         if (change["xaxis.range[0]"] === undefined) return; // another size, not another range
         const [from, until] = [change["xaxis.range[0]"], change["xaxis.range[1]"]].map((each) => Date.parse(utc(each)));
-        if (until > from) this.onZoom(from, until);
+        if (until > from) this.page.zoom(from, until);
       });
+      this.place.on("plotly_doubleclick", () => this.page.unzoom());
     }
     const summary = this.curves.map((each) => `${each.label}: last ${number(each.last)}, ${number(each.least)} to ${number(each.most)}`);
     this.place.setAttribute("aria-label", `${this.definition.title}. ${summary.slice(0, 8).join("; ")}`);
@@ -143,7 +153,8 @@ export class Panel {
     this.unit.textContent = unit && `in ${unit}`;
     const head = make("li", { className: "head" });
     head.append(make("span", { className: "name" }), make("span", { className: "values", textContent: "last" }), make("span", { className: "extremes", textContent: "lowest … highest" }));
-    this.legend.replaceChildren(...(this.curves.length ? [head] : []), ...this.curves.map((curve) => {
+    const listed = this.curves.length > LISTED + 1 && !this.whole ? this.curves.slice(0, LISTED) : this.curves;
+    this.legend.replaceChildren(...(this.curves.length ? [head] : []), ...listed.map((curve) => {
       const size = curve.right ? 1 : divisor;
       const swatch = make("span", { className: `swatch ${dashOf(curve.number)}` });
       swatch.style.color = colourOf(curve.number);
@@ -162,13 +173,26 @@ export class Panel {
       item.append(button);
       return item;
     }));
+    if (listed.length < this.curves.length) this.legend.append(this.others(this.curves.length - listed.length));
+  }
+
+  others(count) {
+    const button = make("button", { type: "button", className: "others", textContent: `${count} more …` });
+    button.addEventListener("click", () => {
+      this.whole = true;
+      this.list();
+      this.legend.querySelectorAll("button")[LISTED].focus();
+    });
+    const item = make("li", {});
+    item.append(button);
+    return item;
   }
 
   toggle(curve) {
     curve.hidden = !curve.hidden;
     this.hidden[curve.hidden ? "add" : "delete"](curve.label);
     const at = this.curves.indexOf(curve);
-    this.show(this.incidents?.() ?? []);
+    this.show(this.page.incidents());
     this.legend.querySelectorAll("button")[at].focus();
   }
 }

@@ -1,7 +1,8 @@
-// What is shown, and the address that says so: ?dashboard=…&last=MINUTES (or from=…&until=…)&host=…&net=…&refresh=SECONDS.
+// What is shown, and the address that says so: ?dashboard=…&last=MINUTES (or from=…&until=…)&host=…&net=…&refresh=SECONDS&fold=SECONDS.
 
 export const RANGES = [[5, "5 min"], [15, "15 min"], [30, "30 min"], [60, "1 h"], [180, "3 h"], [360, "6 h"], [1440, "24 h"], [2880, "2 d"], [10080, "7 d"]];
 export const REFRESHES = [0, 5, 10, 60];
+export const MOST_FOLD_S = 3600;
 const MOST_MINUTES = 10 * 365 * 1440;
 const LEAST_MS = 1000; // Carbon keeps whole seconds
 
@@ -21,6 +22,7 @@ export function read(search, dashboards) {
   const from = understood("from", instant, "a time such as 2026-11-20T03:00:00Z");
   const until = understood("until", instant, "a time such as 2026-11-20T04:00:00Z");
   const refresh = understood("refresh", (text) => (REFRESHES.includes(Number(text)) ? Number(text) : null), `one of ${REFRESHES.join(", ")} (seconds)`);
+  const fold = understood("fold", (text) => seconds(text), `a period from 1 to ${MOST_FOLD_S} seconds`);
   const dashboard = dashboards.find((each) => each.slug === slug) ?? dashboards[0];
   const exact = from !== null && until !== null && until - from >= LEAST_MS;
   if (!exact && (query.has("from") || query.has("until")) && !problems.length) {
@@ -28,7 +30,7 @@ export function read(search, dashboards) {
   }
   const state = {
     dashboard, minutes: exact ? null : minutes ?? dashboard?.minutes ?? 60, from: exact ? from : null, until: exact ? until : null,
-    host: query.get("host") || "*", net: query.get("net") || "*", refresh: refresh ?? 0,
+    host: query.get("host") || "*", net: query.get("net") || "*", refresh: refresh ?? 0, fold,
   };
   return [state, problems];
 }
@@ -44,6 +46,7 @@ export function address(state) {
   }
   for (const name of ["host", "net"]) if (state[name] !== "*") query.set(name, state[name]);
   if (state.refresh) query.set("refresh", state.refresh);
+  if (state.fold) query.set("fold", state.fold);
   return `?${query}`;
 }
 
@@ -59,6 +62,12 @@ export function instant(text) {
   const zoned = /(Z|[+-]\d\d:?\d\d)$/.test(text) ? text : `${text}Z`;
   const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d/.test(text) ? Date.parse(zoned) : NaN;
   return Number.isNaN(time) || time < 0 ? null : Math.floor(time / 1000) * 1000;
+}
+
+/** Return a period in seconds, or null. */
+export function seconds(text) {
+  const value = Number(text);
+  return /^\d+(\.\d+)?$/.test(text) && value >= 1 && value <= MOST_FOLD_S ? value : null;
 }
 
 function whole(text, least, most) {
