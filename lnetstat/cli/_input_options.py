@@ -6,6 +6,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import click
 
+from lnetstat.cli._nodes import HostsType
 from lnetstat.cli._options import Interval
 from lnetstat.cli._times import MomentType
 
@@ -30,7 +31,12 @@ def input_options(function: Callable[..., Any]) -> Callable[..., Any]:
         (
             click.option("--begin", type=MomentType(), help="Leave out what is earlier."),
             click.option("--end", type=MomentType(), help="Leave out this time and what is later."),
-            click.option("--host", help="Name of the host where the input does not tell; of several hosts, only this one."),
+            click.option(
+                "--host",
+                type=HostsType(),
+                metavar="NODESET",
+                help="Only these hosts: rtr1, rtr[1-8],oss1; where the input does not tell its host, that host's name.",
+            ),
             click.option("--kind", type=click.Choice(["rate", "counter"]), default="rate", show_default=True, help="CSV: what `value` is."),
             click.option("--tz", "zone", type=Zone(), default="", help="Zone of times that name none, as Europe/Berlin."),
             click.option("--time-unit", type=click.Choice(TIME_UNITS), default="s", show_default=True, help="CSV: unit of `time`."),

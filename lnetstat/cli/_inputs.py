@@ -14,6 +14,7 @@ import pandas as pd
 
 from lnetstat import series
 from lnetstat.analysis import Analysis, analyze, analyze_series, joined, within
+from lnetstat.cli._nodes import chosen, name_for
 from lnetstat.cli._progress import working
 from lnetstat.cli._recordings import analysis_of, refuse_folder_of_recordings, tell
 from lnetstat.cli._times import Moment, window_ns
@@ -55,7 +56,7 @@ def analyzed(
                         kind=table.attrs.get("kind") or kind,
                         interval_s=interval_s,
                         credits_max=credits_max or None,
-                        name=host or table.attrs.get("name", ""),
+                        name=name_for(given[0], host) or table.attrs.get("name", ""),
                     )
         elif dumped:
             with working("reading"):
@@ -120,8 +121,9 @@ def _dumped(paths: Sequence[str], begin: Moment | None, end: Moment | None, host
         return None
     frames = joined(parts)
     if host:
+        hosts = chosen(host, sorted(map(str, frames.states["host"].unique())), paths[0])
         frames = Frames(
-            {name: _of(table, host) for name, table in frames.tables.items()}, _of(frames.facts, host), _of(frames.states, host)
+            {name: _of(table, hosts) for name, table in frames.tables.items()}, _of(frames.facts, hosts), _of(frames.states, hosts)
         )
     last_ns = int(frames.states["time_ns"].max()) if len(frames.states) else 0
     frames = within(frames, *window_ns(begin, end, last_ns))
@@ -130,5 +132,5 @@ def _dumped(paths: Sequence[str], begin: Moment | None, end: Moment | None, host
     return frames
 
 
-def _of(table: pd.DataFrame, host: str) -> pd.DataFrame:
-    return table[table["host"] == host]
+def _of(table: pd.DataFrame, hosts: Sequence[str]) -> pd.DataFrame:
+    return table[table["host"].isin(hosts)]

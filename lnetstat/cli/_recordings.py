@@ -11,6 +11,7 @@ import click
 
 from lnetstat.analysis import Analysis, analyze, joined, within
 from lnetstat.analysis.many import Chunk, Read, analyze_recordings
+from lnetstat.cli._nodes import chosen, missing, name_for, only_name
 from lnetstat.cli._progress import Bar, working
 from lnetstat.cli._scenario import processes_here
 from lnetstat.cli._times import Moment, window_ns
@@ -34,7 +35,7 @@ BYTES_A_PROCESS = 2_000_000  # of recordings: with less than that to do, a proce
 
 
 class Window(NamedTuple):
-    """What is read of recordings and archives: begin_ns <= time_ns < end_ns, and the host, or its name where an archive does not tell."""
+    """What is read of recordings and archives: begin_ns <= time_ns < end_ns, and the hosts as typed, or the name that an archive gets."""
 
     begin_ns: int | None
     end_ns: int | None
@@ -100,16 +101,15 @@ def _chunks(paths: Sequence[str], host: str | None, failed: list[str], workers: 
             if recording is None:
                 chunks.append(Chunk((path,), None))
                 continue
-            if host and host not in recording.hosts:
-                raise SourceError(f"{path}: no host {host}: it holds {', '.join(recording.hosts) or 'nothing yet'}")
-            if not recording.hosts:
+            if not recording.hosts and not host:
                 chunks.append(Chunk((path,), None))  # reading it tells why
-            for each in (host,) if host else recording.hosts:
+            for each in chosen(host, recording.hosts, path) if host else recording.hosts:
                 recorded.setdefault(each, []).append(path)
                 sizes[each] = sizes.get(each, 0.0) + _rows(recording, each)
             last_ns = max(last_ns or 0, recording.end_ns or 0)
         except LnetstatError as error:
             failed.append(str(error))
+    failed += missing(host, recorded)
     at_most = max(1, min(MOST_HOSTS_AT_ONCE, -(-len(recorded) // workers)))
     groups: list[tuple[tuple[str, ...], list[str]]] = []
     rows = 0.0
@@ -143,13 +143,22 @@ def read_chunk(chunk: Chunk, window: Window) -> Read:
     notes: list[str] = []
     for path in chunk.paths:
         try:
-            source = open_source(path, host=window.host)
-            hosts = chunk.hosts or ((window.host,) if window.host else None)
+            source = open_source(path, host=only_name(window.host))
+            hosts = chunk.hosts or _hosts_of(source, path, window.host)
             parts.append(_loaded(path, source, hosts, window.begin_ns, window.end_ns, failed, notes))
         except LnetstatError as error:
             failed.append(str(error))
     parts = [part for part in parts if not part.states.empty]
     return Read(joined(parts) if parts else None, tuple(failed), tuple(notes))
+
+
+def _hosts_of(source: Source, path: str, host: str | None) -> tuple[str, ...] | None:
+    if host is None:
+        return None
+    if isinstance(source, Recorded):
+        return chosen(host, source.hosts, path)
+    name = name_for(path, host)
+    return (name,) if name else None
 
 
 def _loaded(

@@ -11,6 +11,7 @@ from typing import IO, Any
 import click
 
 from lnetstat.cli import _schemas
+from lnetstat.cli._nodes import HostsType, chosen, missing, name_for, only_name
 from lnetstat.cli._options import schema_option
 from lnetstat.cli._text import aligned
 from lnetstat.cli._times import Moment, MomentType, window_ns
@@ -45,7 +46,12 @@ Examples:
 @click.option("--csv", "as_csv", is_flag=True, help="Short for --format csv.")
 @click.option("--table", "table_name", metavar="NAME", help="Only this table; a single text without a telling name is read as it.")
 @click.option("--to", "folder", metavar="DIR", help="One file per table in DIR (csv, parquet).")
-@click.option("--host", help="Name of the host where the input does not tell.")
+@click.option(
+    "--host",
+    type=HostsType(),
+    metavar="NODESET",
+    help="Only these hosts of a recording: rtr1, rtr[1-8]; where the input does not tell its host, that host's name.",
+)
 @click.option("--begin", type=MomentType(), help="Leave out what is earlier: ISO 8601 with zone, epoch seconds, or -10m before the end.")
 @click.option("--end", type=MomentType(), help="Leave out this time and what is later.")
 @schema_option(_schemas.dump)
@@ -78,6 +84,7 @@ def command(
         for path in paths:
             for file in dump.files(path):
                 writer.write(file)
+    dump.tell_missing()
     return 3 if dump.failed else 0
 
 
@@ -98,14 +105,16 @@ class _Dump:
     def __init__(self, wanted: Table | None, host: str | None, begin: Moment | None, end: Moment | None) -> None:
         self._wanted, self._host, self._begin, self._end = wanted, host, begin, end
         self.failed = False
+        self._found: set[str] = set()  # hosts of recordings
         self._texts_failed = 0  # of the input at hand
 
     def files(self, path: str) -> Iterator[_File]:
         self._texts_failed = 0
         try:
-            source = open_source(path, host=self._host)
+            source, hosts = _opened(path, self._host)
+            self._found.update(hosts or ())
             count = 0
-            for snapshot in _window(source, self._begin, self._end):
+            for snapshot in _window(source, self._begin, self._end, hosts):
                 count += 1
                 where = getattr(source, "where", None)
                 yield from self._parsed((where and where(snapshot)) or path, snapshot)
@@ -121,6 +130,11 @@ class _Dump:
             self._fail(problem)
         for note in getattr(source, "notes", ()):
             _complain(note)
+
+    def tell_missing(self) -> None:
+        """Tell of hosts that were asked for and are in none of the recordings."""
+        for line in missing(self._host, self._found):
+            self._fail(line)
 
     def _parsed(self, path: str, snapshot: Snapshot) -> Iterator[_File]:
         if snapshot.state not in READ:
@@ -159,11 +173,22 @@ class _Dump:
         _complain(line)
 
 
-def _window(source: Source, begin: Moment | None, end: Moment | None) -> Iterator[Snapshot]:
-    """Yield the snapshots of the wanted time; of a recording only its frames are read."""
+def _opened(path: str, host: str | None) -> tuple[Source, tuple[str, ...] | None]:
+    """Return what a path stands for, and of a recording the hosts that are wanted: None is all."""
+    source = open_source(path, host=only_name(host))
+    if host is None:
+        return source, None
+    if isinstance(source, Recorded):
+        return source, chosen(host, source.hosts, path)
+    name_for(path, host)
+    return source, None
+
+
+def _window(source: Source, begin: Moment | None, end: Moment | None, hosts: tuple[str, ...] | None) -> Iterator[Snapshot]:
+    """Yield the snapshots of the wanted time and hosts; of a recording only its frames are read."""
     begin_ns, end_ns = window_ns(begin, end, getattr(source, "end_ns", None))
     if isinstance(source, Recorded):
-        yield from source.snapshots(begin_ns=begin_ns, end_ns=end_ns)
+        yield from source.snapshots(begin_ns=begin_ns, end_ns=end_ns, hosts=hosts)
         return
     for snapshot in source.snapshots():
         if (begin_ns is None or snapshot.time_ns >= begin_ns) and (end_ns is None or snapshot.time_ns < end_ns):
@@ -281,9 +306,9 @@ def _parquet(paths: Sequence[str], table_name: str | None, folder: str, host: st
 
     if len(paths) != 1:
         raise click.UsageError("parquet is made of one input at a time")
-    source = open_source(paths[0], host=host)
+    source, hosts = _opened(paths[0], host)
     begin_ns, end_ns = window_ns(begin, end, getattr(source, "end_ns", None))
-    loaded = frames.load(source, tables=[table_name] if table_name else None, begin_ns=begin_ns, end_ns=end_ns)
+    loaded = frames.load(source, tables=[table_name] if table_name else None, begin_ns=begin_ns, end_ns=end_ns, hosts=hosts)
     if not loaded.tables:
         raise SinkError(f"{paths[0]}: nothing to write: no table was found" + (f" called {table_name}" if table_name else ""))
     os.makedirs(folder, exist_ok=True)
