@@ -4,6 +4,7 @@ Strong application phases that the search meets are taken away and the search is
 same search finds in shuffled copies of the record.
 """
 
+import hashlib
 import math
 from typing import NamedTuple
 
@@ -25,7 +26,11 @@ STRONG_STAT = 15.0  # a rejected phase this strong is subtracted before searchin
 TRUST_AFTER_SUBTRACTION = 0.8  # edges of a phase that is not quite regular remain and look like brief dips
 SURE_SCORE = 10.0  # no copy of a record without dips comes near, and no closer look finds better
 COPIES = 6  # shuffled ones: their mean is known to a quarter of the law's scale, at six times the cost of the search
+MOST_FLOOD_BOXES = 4096  # remembered, some 100 bytes each
 DOUBTFUL = 5.0, SURE_SCORE  # scores that shuffled copies can decide: what is below is chance, what is above none of them reaches
+
+# By digest of a series of pings: all signals of a host, stacks, and routers without pings of their own are held against the same one.
+_flood_boxes: dict[bytes, Box | None] = {}
 
 
 class Found(NamedTuple):
@@ -140,11 +145,7 @@ def without_phase(series: Normalised, period_s: float) -> Normalised:
 
 def guided(series: Normalised, ping_rates: Rates, test: pings.PingTest, found: Found | None) -> Found | None:
     """Return the find at the period of the pings themselves, its score lifted by the coincidence; None where it is no dip."""
-    upside_down = pings.as_dips(ping_rates)
-    candidates = folding.search(upside_down, keep=8)
-    if not candidates or candidates[0].snr <= 0:
-        return None  # pings that never pause
-    ping_box = _flood_cycle(upside_down, [each for each in candidates if each.snr > 0.8 * candidates[0].snr])
+    ping_box = _flood_box(ping_rates)
     if ping_box is None:
         return None
     sums = vetting.prefix_sums(series)
@@ -159,6 +160,22 @@ def guided(series: Normalised, ping_rates: Rates, test: pings.PingTest, found: F
     if not strict.passed or (test.z <= GUIDING_Z and strict.score <= 4):
         return None
     return strict._replace(score=max(strict.score, SCORE_OF_Z * test.z))
+
+
+def _flood_box(ping_rates: Rates) -> Box | None:
+    """Return the box of the floods in a series of pings, which is searched once; None where they never pause or keep no period."""
+    digest = hashlib.blake2b(repr(ping_rates.dt_s).encode())
+    for column in (ping_rates.time_s, ping_rates.rate, ping_rates.interval_s):
+        digest.update(column.tobytes())
+    key = digest.digest()
+    if key not in _flood_boxes:
+        if len(_flood_boxes) >= MOST_FLOOD_BOXES:
+            _flood_boxes.clear()
+        upside_down = pings.as_dips(ping_rates)
+        candidates = folding.search(upside_down, keep=8)
+        likely = [each for each in candidates if each.snr > max(0.0, 0.8 * candidates[0].snr)]
+        _flood_boxes[key] = _flood_cycle(upside_down, likely)
+    return _flood_boxes[key]
 
 
 def _flood_cycle(upside_down: Normalised, likely: list[Candidate]) -> Box | None:
