@@ -4,6 +4,7 @@ Every doubt (a line of another shape, a number that is none) is left to the tabl
 for what is found here.
 """
 
+import re
 from collections.abc import Mapping
 from itertools import chain
 from typing import Any, NamedTuple
@@ -23,6 +24,8 @@ MOST_ROWS = 1_000_000  # of all samples that wait
 # What a table's parser takes for white space or leaves out of numbers, and this one does not look at.
 _MARKS = (b"|", b"\r", b"\x0b", b"\x0c", b"\x1c", b"\x1d", b"\x1e", b"\x1f")
 _DIGITS, _NUMBERS = b"0123456789 ", b"0123456789- "
+_NEGATIVE = re.compile(rb"(?:^| )-[0-9]")
+SAFE_NUMBER = 10**18
 
 Places = npt.NDArray[np.int64]
 
@@ -177,15 +180,23 @@ class Stream:
             return column.convert(words.labels(at, STATES[name]))
         if not isinstance(column, Numbers):
             raise UnfitError
-        numbers = words.numbers(at)
+        numbers, text = words.numbers(at)
+        found = _parsed(text, len(numbers))
+        if found is not None:
+            return Values(found, None)
         try:
-            if numbers.count(numbers[0]) == len(numbers):
-                return column.convert([int(numbers[0])] * len(numbers))
-            return Values(np.fromiter(map(int, numbers), np.int64, len(numbers)), None)
-        except OverflowError:
             return column.convert(list(map(int, numbers)))
         except ValueError as error:
             raise UnfitError from error
+
+
+def _parsed(text: bytes, count: int) -> Places | None:
+    """Return so many numbers, parted by spaces; None where not all of them are plain and far from the bounds of 64 bits."""
+    if b"-" in text and text.count(b"-") != len(_NEGATIVE.findall(text)):
+        return None
+    found = np.fromstring(text, np.int64, sep=" ")  # which stops at the bounds, in place of an error
+    is_plain = found.size == count and count > 0 and found.min() > -SAFE_NUMBER and found.max() < SAFE_NUMBER
+    return found if is_plain else None
 
 
 def _check_text(lines: list[bytes]) -> None:
@@ -209,15 +220,15 @@ class _Words:
         """Whether the words at this place of each line are these."""
         return self._all[at :: self._step] == usual
 
-    def numbers(self, at: int) -> list[bytes]:
-        """Return the words at this place of each line, of which none holds anything but digits and signs."""
+    def numbers(self, at: int) -> tuple[list[bytes], bytes]:
+        """Return the words at this place of each line, of which none holds anything but digits and signs, and all in one."""
         words = self._all[at :: self._step]
         joined = b" ".join(words)
         if joined.translate(None, _DIGITS if at in self._shape.unsigned else _NUMBERS):
             raise UnfitError
         if self._shape.short and max(map(len, words)) > MOST_DIGITS:  # a sign and as many digits is left to the table's parser
             raise UnfitError
-        return words
+        return words, joined
 
     def labels(self, at: int, known: frozenset[bytes]) -> list[str]:
         words = self._all[at :: self._step]

@@ -208,7 +208,7 @@ def replace_each(lines: list[bytes], kept: list[int], fresh: list[bytes]) -> lis
 def _replace(lines: list[bytes], hunks: Hunks) -> list[int]:
     if hunks.added.count(1) == len(hunks.added):
         return replace_each(lines, hunks.kept, hunks.lines)
-    changed = []
+    changed: list[int] = []
     position = 0
     for kept, count in zip(hunks.kept, hunks.added, strict=True):
         position += kept
