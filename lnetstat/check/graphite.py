@@ -29,6 +29,7 @@ TRAFFIC = (
 )
 # Some of what every host ships whose agent lives, whatever it is: few series, for they are asked for over days.
 HEARTBEATS = ("{self,lnet_stats}.{series,send_length}", "{peers,buffers}.*.{count,tx_credits_worst}", "counters.*.obd_ping.samples")
+FINE_S = 5 * 3600.0  # our storage schemas keep seconds for six hours
 _KINDS = {"nis": "NID", "health": "NID", "peers": "NET"}  # what the second node stands for
 
 
@@ -107,7 +108,7 @@ def look_at_graphite(
             by_host.setdefault(nodes[0], []).append(Series(tuple(nodes[1:]), time_s[there], value[there]))
     figures = [figure for host, series in sorted(by_host.items()) for figure in _figures(readable("HOST", host), series, now_s)]
     quiet = sorted((wanted & known) - by_host.keys())
-    heard_s = last_heard_s(location, prefix, quiet, begin_s=begin_s, forgotten_s=now_s - forget_s, timeout_s=timeout_s)
+    heard_s = last_heard_s(location, prefix, quiet, begin_s=begin_s, now_s=now_s, forget_s=forget_s, timeout_s=timeout_s)
     for host, last_s in heard_s.items():
         is_silent = last_s < begin_s
         words = f"{'silent since' if is_silent else 'last sample'} {iso(int(last_s * 1e9))}"
@@ -120,14 +121,15 @@ def look_at_graphite(
 
 
 def last_heard_s(
-    location: str, prefix: str, nodes: Sequence[str], *, begin_s: float, forgotten_s: float, timeout_s: float
+    location: str, prefix: str, nodes: Sequence[str], *, begin_s: float, now_s: float, forget_s: float, timeout_s: float
 ) -> dict[str, float]:
-    """Return by host node when its last value came, in epoch seconds, of those with any since `forgotten_s`.
+    """Return by host node when its last value came, in epoch seconds, of those with any in `forget_s`.
 
-    Asked for since `begin_s` first: of long times Graphite keeps coarse values only, which tell less precisely when.
+    Asked for since `begin_s` first, then for hours: of days Graphite keeps coarse values only, which tell less precisely when.
     """
     found: dict[str, float] = {}
-    for from_s in sorted({begin_s, min(begin_s, forgotten_s)}, reverse=True):
+    oldest_s = min(begin_s, now_s - forget_s)
+    for from_s in sorted({begin_s, min(begin_s, max(oldest_s, now_s - FINE_S)), oldest_s}, reverse=True):
         rest = [node for node in nodes if node not in found]
         if not rest:
             break

@@ -51,8 +51,9 @@ class BelowZero:
 
     def keep(self, keys: Iterable[Key]) -> None:
         """Drop all rows but these."""
-        for key in self._since.keys() - set(keys):
-            self.drop(key)
+        if self._since:
+            for key in self._since.keys() - set(keys):
+                self.drop(key)
 
     @property
     def worst(self) -> Share | None:
