@@ -39,7 +39,7 @@ def run(scale: float = 1.0) -> list[Figure]:
     return [
         ("top --once of 1,000 peers: CPU / a bare interpreter's start", once, 10, "<="),
         ("top: CPU until the first screen / a bare interpreter's start", first, 10, "<="),
-        ("top: CPU until it takes keys (textual is imported) / a bare interpreter's start", keys, 20, "<="),
+        ("top: CPU until it takes keys (textual is imported) / a bare interpreter's start", keys, 10, "<="),
         ("top of 1,000 peers, 5 % changing, at 1 s: percent of a core", 100 * share, 3, "<="),
     ]
 

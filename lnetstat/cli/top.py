@@ -1,6 +1,7 @@
 """Peers, NIs, buffers and services as they are now, or at any moment of a recording."""
 
 import contextlib
+import gc
 import json
 import os
 import sys
@@ -201,8 +202,11 @@ def _interactive(
         model, view = _show_at_once(feed, first)
         theme = "none" if os.environ.get("NO_COLOR") else theme or terminal.by_environment(os.environ.get("COLORFGBG"))
         question = None if theme else terminal.Question()  # answered while textual is imported
+        gc.disable()  # what is imported stays: to look through it for garbage, again and again, finds none
         from lnetstat.top.view import Top
 
+        gc.freeze()
+        gc.enable()
         theme = theme or (question and question.theme()) or "dark"
         top = Top(feed, model, view, interval_s=interval_s, moment=moment, theme=theme)
         top.run()
