@@ -8,6 +8,7 @@ What cannot be done here is said, and the rest goes on.
 
 import json
 import shlex
+import shutil
 import subprocess
 import sys
 import time
@@ -16,6 +17,8 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import urlencode
+
+from lnetstat.stack.page import VIEWS
 
 HERE = Path(__file__).parents[1]
 FOLDER = Path("demo")
@@ -32,9 +35,13 @@ CARBON = f"127.0.0.1:{CARBON_PORT}"
 
 def main() -> int:
     began = datetime.now(UTC).replace(microsecond=0)
-    FOLDER.mkdir(exist_ok=True)
+    (HERE / FOLDER).mkdir(exist_ok=True)
     say("1. Carbon and graphite-web, on this machine's loopback only")
     stack = FOLDER / "stack"
+    if (HERE / stack / VIEWS).exists():
+        # Of a demo before: what it shipped lies at the very times to which this one ships.
+        step("stack", "down", "--dir", stack)
+        shutil.rmtree(HERE / stack)
     is_up = step("stack", "up", "--dir", stack, "--port", WEB_PORT, "--carbon-port", CARBON_PORT)
     folder = stack if is_up else FOLDER  # the page links to the reports in its own folder
     with live_agent(is_up):
@@ -47,10 +54,10 @@ def main() -> int:
         done.append(step("report", SIMULATED, "-o", folder / "report-simulated.html", "--title", "Dead time on a large simulated Lustre"))
     say("Look at")
     for name in ("real", "simulated"):
-        print(f"  the report, {name:<12}{(folder / f'report-{name}.html').resolve().as_uri()}")
+        print(f"  the report, {name:<12}{(HERE / folder / f'report-{name}.html').as_uri()}")
     if is_up:
         shown = views(began)
-        (stack / "views.json").write_text(json.dumps(shown, indent=1))
+        (HERE / stack / VIEWS).write_text(json.dumps(shown, indent=1))
         print(f"  graphite-web's own    {WEB}/dashboard/lnet-router   (the same dashboards as PNG)")
         print(f"Stop it with: .venv/bin/lnetstat stack down --dir {stack}\n")
         for view in shown[1:]:

@@ -30,10 +30,16 @@ Graphite events with the tag `lnetstat`, at the times when it began and ended: a
 
 On the stack's own page a rate goes on over a missing sample or two, by how often the node is sampled; what is longer is a gap. Grafana and
 graphite-web bridge 60 points. Incidents that are known to be of another host than the chosen one are listed there, but not shaded.
+Where an event tells how many dips there were and how far apart, each of them is marked.
 
-The page: the first graphs of [overview](page-overview.png), [router](page-router.png), [OSS](page-oss.png), [credits](page-credits.png),
-[dead time](page-light.png) ([dark](page-dark.png), [narrow](page-narrow.png)), [interface health](page-interfaces.png) and
-[lnetstat itself](page-self.png), filled from the recordings of `make demo`, the last by two agents.
+The field *Host* of the page also takes several names and patterns (*Several …*): `rtr*`, `rtr[01-16]`, `oss01, oss02`. Its folded view
+takes the period from the newest dead time that is marked, or any that you type; Grafana and graphite-web cannot fold and have the mean of
+ten shifted copies in its place.
+
+The page, filled by `make demo`: the simulated [dead time](page-light.png) ([dark](page-dark.png), [narrow](page-narrow.png)) and the
+[real ping bursts](page-real.png); [overview](page-overview.png) ([dark](page-overview-dark.png), [narrow](page-overview-narrow.png)),
+[router](page-router.png) ([dark](page-router-dark.png), [narrow](page-router-narrow.png)), [OSS](page-oss.png),
+[credits](page-credits.png), [interface health](page-interfaces.png) and [lnetstat itself](page-self.png).
 
 The Grafana files were read with Grafana's foundation SDK (11.6), and all their queries were sent to a real graphite-web; a real Grafana
 server has not seen them.
