@@ -188,7 +188,8 @@ function bands(incident, colours) {
   });
   const dips = incident.dips.map(([from, until]) => band(from, until, 0.26, 0));
   // What has not ended yet may fill the whole picture: fainter.
-  const opacity = dips.length ? 0.05 : incident.until === incident.from ? 0.8 : incident.open ? 0.08 : 0.16;
+  // So is what is only told (pings come in bursts): it would hide what is wrong.
+  const opacity = dips.length ? 0.05 : incident.severity === "info" && incident.until > incident.from ? 0.03 : incident.until === incident.from ? 0.8 : incident.open ? 0.08 : 0.16;
   return [band(incident.from, incident.until, opacity, 1), ...dips];
 }
 
