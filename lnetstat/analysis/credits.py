@@ -183,12 +183,14 @@ def _measure(row: Row, incidents: tuple[Interval, ...], moments: _Moments) -> Cr
     limit = int(row.limit[-1])
     lowest = int(min(row.low_water.min(), row.credits.min()))
     at_worst = int(row.credits.argmin())
-    in_record, fell_ns = worst_in_record(row)
+    fresh = _fresh_marks(row)
+    in_record, fell_ns = worst_in_record(row, fresh)
     covered = float(scans.span_s.sum())
     unlisted = max(0.0, covered - float(span.sum())) if row.scans else 0.0
     fraction = float(span[below].sum()) / covered if covered > 0 else float(below.mean())
     spell = spells.longest(below, row.time_s, typical)
-    seen = np.flatnonzero(low_events(row))
+    low = low_events(row, fresh)
+    seen = np.flatnonzero(low)
     windows = float((row.low_water[row.windowed] < 0).mean()) if row.windowed.any() else None
     in_use = row.limit - row.credits
     risen = np.flatnonzero((np.diff(row.low_water) > 0) & ~row.windowed[1:]) + 1
@@ -226,7 +228,7 @@ def _measure(row: Row, incidents: tuple[Interval, ...], moments: _Moments) -> Cr
         backlog_message_s=float((np.maximum(0, -row.credits) * span).sum()),
         queued_bytes_max=_queued_bytes(row),
         resets_ns=tuple(round(row.time_s[index] * 1e9) for index in risen[:MOST_RESETS].tolist()),
-        spells=_spells(row, span, typical),
+        spells=_spells(row, low, span, typical),
     )
 
 
@@ -244,29 +246,30 @@ def _queued_bytes(row: Row) -> float | None:
     """
     if row.queue_bytes is None:
         return None
-    share = np.maximum(0, -row.credits) / np.maximum(1, row.limit - row.credits)
-    return float(np.nanmax(row.queue_bytes * share, initial=0.0))
+    below = row.credits < 0
+    waiting, held = -row.credits[below], np.maximum(1, row.limit[below] - row.credits[below])
+    return float(np.nanmax(row.queue_bytes[below] * (waiting / held), initial=0.0))
 
 
-def _spells(row: Row, span: FloatArray, typical_s: float) -> tuple[Interval, ...]:
+def _spells(row: Row, low: npt.NDArray[np.bool_], span: FloatArray, typical_s: float) -> tuple[Interval, ...]:
     """Return when the row was seen below 0: around the samples that saw it, between the samples where a mark told it."""
     sampled = row.credits < 0
     found = [
         (float(row.time_s[first] - span[first] / 2), float(row.time_s[last - 1] + span[last - 1] / 2))
         for first, last in spells.runs(sampled).tolist()
     ]
-    told = np.flatnonzero(low_events(row) & ~sampled)
+    told = np.flatnonzero(low & ~sampled)
     found += [(float(row.time_s[max(0, index - 1)]), float(row.time_s[index])) for index in told.tolist()]
     return spells.joined(found, typical_s)
 
 
-def worst_in_record(row: Row) -> tuple[int, tuple[int, int] | None]:
+def worst_in_record(row: Row, fresh: npt.NDArray[np.bool_]) -> tuple[int, tuple[int, int] | None]:
     """Return (the lowest credits proved for the record itself, the samples in ns between which a mark fell so low, else None).
 
-    A mark that stays as it was tells nothing of the record; one that changed was set since the sample before.
+    A mark that stays as it was tells nothing of the record; one that changed, a `fresh` one, was set since the sample before.
     """
     sampled = int(row.credits.min())
-    told = np.flatnonzero(_fresh_marks(row))
+    told = np.flatnonzero(fresh)
     if told.size == 0 or row.low_water[told].min() >= 0:
         return sampled, None
     lowest = int(told[row.low_water[told].argmin()])
@@ -285,12 +288,12 @@ def grade_of(lowest: int, sampled_below: bool, fraction: float, spell_s: float) 
     return "sustained" if fraction >= SUSTAINED_FRACTION or spell_s >= SUSTAINED_SPELL_S else "intermittent"
 
 
-def low_events(row: Row) -> npt.NDArray[np.bool_]:
+def low_events(row: Row, fresh: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
     """Mark the samples that show the row below 0 since the sample before: tx below 0, or the low-water mark at a new negative low.
 
     The first sample's mark tells of a time before the record and is no event, unless it was reset for that sample.
     """
-    return (row.credits < 0) | ((row.low_water < 0) & _fresh_marks(row))
+    return (row.credits < 0) | ((row.low_water < 0) & fresh)
 
 
 def _fresh_marks(row: Row) -> npt.NDArray[np.bool_]:

@@ -294,7 +294,11 @@ def _mark_resets(peers: pd.DataFrame | None, clock: Clock) -> list[Finding]:
     if peers is None or peers.empty:
         return []
     found = []
-    plain = peers[~peers["low_water_reset"]].sort_values("time_ns", kind="stable")
+    plain = peers[["host", "nid", "row", "time_ns", "tx_credits_min"]]
+    if peers["low_water_reset"].any():
+        plain = plain[~peers["low_water_reset"]]
+    if not plain["time_ns"].is_monotonic_increasing:
+        plain = plain.sort_values("time_ns", kind="stable")
     rises = plain.groupby(["host", "nid", "row"], observed=True, sort=False)["tx_credits_min"].diff() > 0
     for host, own in plain[rises].groupby("host", observed=True):
         if own.empty:

@@ -52,9 +52,11 @@ def _siblings(resource: Resource, table: pd.DataFrame | None, gateways: set[str]
     """Return (resource, what they share, a line of means per path) of each group of at least four."""
     if table is None or table.empty or resource.name == "peer_router_credits":  # `peers` does not print the limit of rtr
         return []
-    table = table[table[resource.limit] > 0].dropna(subset=[resource.credits, resource.limit])
-    if resource.name == "peer_credits":
+    if resource.name == "peer_credits":  # of many rows few are gateways', if any
+        if not gateways:
+            return []
         table = table[table[resource.key].isin(gateways)]
+    table = table[table[resource.limit] > 0].dropna(subset=[resource.credits, resource.limit])
     keys = table[resource.key].astype(str)
     shared = keys if resource.name == "router_buffers" else keys.map(net_of)
     path = keys + " CPT " + table["row"].astype(str) if resource.name != "peer_credits" else keys

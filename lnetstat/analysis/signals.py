@@ -46,7 +46,7 @@ def tracks_of(frames: Frames) -> list[Track]:
     found: list[Track] = []
     for host in hosts_of(frames):
         own_counters = _of_host(counters, host)
-        services = set(own_counters["instance"].astype(str)) if own_counters is not None else set()
+        services = set(map(str, own_counters["instance"].unique())) if own_counters is not None else set()
         role = "router" if host in routers else "oss" if services & {"ost", "ost_io"} or _targets(services) else "client"
         if own_counters is not None:
             found += _service_tracks(own_counters, host, role, services)
@@ -91,8 +91,10 @@ def _number(value: object) -> float | None:
 def _of_host(table: pd.DataFrame | None, host: str) -> pd.DataFrame | None:
     if table is None or table.empty:
         return None
-    own = table[table["host"] == host]
-    return None if own.empty else own
+    is_own = (table["host"] == host).to_numpy(bool)
+    if is_own.all():
+        return table
+    return table[is_own] if is_own.any() else None
 
 
 def _stats_tracks(stats: pd.DataFrame, host: str, role: str) -> Iterator[Track]:
