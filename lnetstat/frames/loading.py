@@ -4,6 +4,7 @@ import contextlib
 import gc
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import repeat
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -233,7 +234,7 @@ class _Builder:
             instance = self._instances.code(part.sample.instance)
             if part.columns:
                 origin = _Origin(order, host, instance, snapshot.time_ns, "low_water_reset" in snapshot.flags, part.row_count)
-                self.table(part.sample.table).append([origin], part.columns)
+                self.table(part.sample.table).append((origin,), part.columns)
             for fact, value in part.sample.facts.items():
                 self._facts.append((order, host, part.sample.table, instance, snapshot.time_ns, fact, value))
 
@@ -242,30 +243,19 @@ class _Builder:
         host, instance = self._hosts.code(like.host), self._instances.code(like.instance)
         columns = list(block.columns.values())
         row_count = len(columns[0].values) // len(waiting)
-        for _, snapshot, _, _ in waiting:
-            _check(snapshot)
-        name = self._names.code(waiting[0].snapshot.name)
-        new, ok = tuple.__new__, State.OK
-        self._states += [
-            (
-                order,
-                host,
-                name,
-                each.time_ns,
-                each.read_ns,
-                WORST if "worst" in each.flags else "ok" if each.state is ok else each.state.value,
-                each.errno,
-                0,
-            )
-            for order, each, _, _ in waiting
-        ]
-        self.table(like.table).append(
-            [
-                new(_Origin, (order, host, instance, each.time_ns, "low_water_reset" in each.flags, row_count))
-                for order, each, _, _ in waiting
-            ],
-            columns,
+        orders, snapshots, _, _ = zip(*waiting, strict=True)
+        names, _, time_ns, _, read_ns, states, errno, flags, _ = zip(*snapshots, strict=True)
+        if not all(_fits(min(each)) and _fits(max(each)) for each in (time_ns, read_ns, errno)):
+            for snapshot in snapshots:
+                _check(snapshot)
+        is_usual = states.count(State.OK) == len(states) and not any(flags)
+        told = repeat("ok") if is_usual else [WORST if WORST in own else state.value for own, state in zip(flags, states, strict=True)]
+        reset = repeat(False) if is_usual else ["low_water_reset" in own for own in flags]
+        self._states += zip(
+            orders, repeat(host), repeat(self._names.code(names[0])), time_ns, read_ns, told, errno, repeat(0), strict=False
         )
+        origins = zip(orders, repeat(host), repeat(instance), time_ns, reset, repeat(row_count), strict=False)
+        self.table(like.table).append(origins, columns)
         self._facts += [
             (order, host, like.table, instance, each.time_ns, fact, value)
             for (order, each, _, _), facts in zip(waiting, block.facts, strict=True)
@@ -305,15 +295,15 @@ class _Builder:
 
 
 def _check(snapshot: Snapshot) -> None:
-    if not (
-        INT64_MIN <= snapshot.time_ns <= INT64_MAX
-        and INT64_MIN <= snapshot.read_ns <= INT64_MAX
-        and INT64_MIN <= snapshot.errno <= INT64_MAX
-    ):
+    if not (_fits(snapshot.time_ns) and _fits(snapshot.read_ns) and _fits(snapshot.errno)):
         raise SourceError(
             f"{snapshot.host}: {snapshot.name}: time {snapshot.time_ns} ns, read {snapshot.read_ns} ns, errno {snapshot.errno}: "
             "expected numbers of 64 bits: the source has to leave it out"
         )
+
+
+def _fits(number: int) -> bool:
+    return INT64_MIN <= number <= INT64_MAX
 
 
 def _transposed(lines: list[Any], width: int) -> Iterator[tuple[Any, ...]]:
@@ -339,7 +329,7 @@ class _TableRows:
     def __init__(self, table: Table) -> None:
         self.columns = columns_of(table)
         self._units = {column.name: column.unit for column in table.columns if column.unit}
-        self._origins: list[_Origin] = []
+        self._origins: list[tuple[int, int, int, int, bool, int]] = []  # as _Origin
         self.count = 0
 
     def convert(self, rows: tuple[Any, ...]) -> list[Values]:
@@ -348,12 +338,12 @@ class _TableRows:
         by_name = dict(zip(fields, zip(*rows, strict=True), strict=True))
         return [column.convert(by_name[name]) for name, column in self.columns.items()]
 
-    def append(self, origins: list[_Origin], columns: list[Values]) -> None:
-        """Append the rows of these samples."""
+    def append(self, origins: Iterable[tuple[int, int, int, int, bool, int]], columns: list[Values]) -> None:
+        """Append the rows of these samples, which come from there, as _Origin says."""
         for column, values in zip(self.columns.values(), columns, strict=True):
             column.extend(values)
         self._origins += origins
-        self.count += sum(origin.row_count for origin in origins)
+        self.count += len(columns[0].values)
 
     def finish(self, hosts: Labels, instances: Labels) -> pd.DataFrame:
         """Return the DataFrame; the columns are emptied one by one, so that none is there twice for long."""
