@@ -84,7 +84,7 @@ def hidden_floods(page: str, seconds: int) -> int:
     found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
     if found is None:
         raise RuntimeError("the page holds no data")
-    curve = json.loads(found[1])["throughput"]["data"][0]
+    curve = json.loads(found[1])["axis"]["data"][0]
     time_s, rate = _numbers(curve["x"]) / 1000 - START_NS / NS, _numbers(curve["y"])
     low = time_s[rate < np.median(rate) / 2]
     # A rate stands at the sample that ends its second, or in the middle of that second.

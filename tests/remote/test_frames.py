@@ -121,8 +121,7 @@ def test_a_date_without_nanoseconds_is_made_finer_by_the_uptime():
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become a user who may not read the files")
 def test_a_forbidden_folder_is_not_an_absent_one(tmp_path):
-    tmp_path.chmod(0o755)
-    for folder in list(tmp_path.parents)[:2]:
+    for folder in (tmp_path, *tmp_path.parents[:-2]):
         folder.chmod(0o755)
     lnet = tmp_path / "sys/kernel/debug/lnet"
     lnet.mkdir(parents=True)

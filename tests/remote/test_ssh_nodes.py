@@ -147,7 +147,8 @@ def test_one_look_at_many_nodes_names_the_one_that_says_nothing(nodes):
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGKILL])
 def test_ssh_to_a_node_that_hangs_ends_with_us(nodes, tmp_path, number):
     words = ("record", "-o", tmp_path / "rec", "-w", "mute", "--ssh", nodes.ssh, "--root", ".")
-    process = subprocess.Popen(command(*words), stderr=subprocess.DEVNULL)
+    # Also where these tests run under nohup, whose children inherit that SIGHUP is ignored.
+    process = subprocess.Popen(command(*words), stderr=subprocess.DEVNULL, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL))
     try:
         wait_until(lambda: children(process.pid))
         started = children(process.pid)
