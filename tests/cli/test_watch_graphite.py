@@ -17,6 +17,7 @@ from lnetstat.workers.stopping import Asked
 
 BEGIN = 1_700_000_000
 TARGET = "lnet.rtr1.lnet_stats.route_length"
+MOST_POLLS = 100
 CREDITS = "lnet.rtr1.peers.tcp1.tx_credits_worst"
 
 
@@ -36,7 +37,7 @@ def body(seconds, *, dips=range(0), stops=range(0), short=range(0)):
 
 
 class Web:
-    """A web server on loopback that gives its answers in turn, the last for ever. None: it hangs up."""
+    """A web server on loopback that gives its answers in turn, the last for ever. None: it hangs up. It knows of no pings."""
 
     def __init__(self):
         self.answers = [(200, b"[]")]
@@ -45,8 +46,11 @@ class Web:
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self):
-                web.asked.append((self.path, self.headers.get("Authorization")))
-                answer = web.answers.pop(0) if len(web.answers) > 1 else web.answers[0]
+                if "obd_ping" in self.path:  # asked for beside the traffic of each answer
+                    answer = (200, b"[]")
+                else:
+                    web.asked.append((self.path, self.headers.get("Authorization")))
+                    answer = web.answers.pop(0) if len(web.answers) > 1 else web.answers[0]
                 if answer is None:
                     return
                 self.send_response(answer[0])
@@ -84,8 +88,14 @@ def web():
 
 @pytest.fixture
 def at_once(monkeypatch):
-    """No pauses between polls: the samples' own stamps rule."""
-    monkeypatch.setattr(Asked, "wait", lambda self, seconds=None: self.is_set())
+    """No pauses between polls: the samples' own stamps rule. What is waited for and never comes fails the test."""
+    polls = itertools.count(1)
+
+    def wait(self, seconds=None):
+        assert next(polls) < MOST_POLLS, "what the test waits for does not come"
+        return self.is_set()
+
+    monkeypatch.setattr(Asked, "wait", wait)
 
 
 def where(web):
