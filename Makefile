@@ -9,7 +9,7 @@ demo: .venv/ready-demo
 
 # A file at a time on two processes; `python -m pytest FILE` is one process.
 test: .venv/ready
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile --max-worker-restart 0
 
 lint: .venv/ready
 	$(BIN)/ruff check .

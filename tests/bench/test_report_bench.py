@@ -22,7 +22,7 @@ def page(bench, seconds, hidden=()):
     time_s = [second + 0.5 for second in range(seconds)]
     low = [bench.in_flood(second + 1) and second // bench.CYCLE_S not in hidden for second in range(seconds)]
     curve = {"x": [(bench.START_NS / bench.NS + each) * 1000 for each in time_s], "y": [2e8 if each else 1e9 for each in low]}
-    data = json.dumps({"throughput": {"data": [curve]}})
+    data = json.dumps({"axis": {"data": [curve]}})
     return f'<script type="application/json" id="data">{data}</script>'
 
 
