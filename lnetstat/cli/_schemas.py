@@ -19,8 +19,8 @@ VALUE: Schema = {"type": ["integer", "number", "string", "null"]}
 
 
 def all_schemas() -> dict[str, Schema]:
-    """Return every schema by the name of its file in docs/schemas, without .json."""
-    return {name: make() for name, make in MAKERS.items()}
+    """Return every schema by the name of its file in docs/schemas, without .json: the command's words with dashes."""
+    return {words.replace(" ", "-"): make() for words, make in MAKERS.items()}
 
 
 def analyze() -> Schema:
@@ -183,16 +183,99 @@ def sweep() -> Schema:
     )
 
 
+def tables() -> Schema:
+    from lnetstat.model import Reduce, Semantics
+
+    column = _object(name=TEXT, kind={"enum": [each.value for each in Semantics]}, unit=_said(TEXT, "empty: it has none"), help=TEXT)
+    table = _object(
+        name=TEXT,
+        help=TEXT,
+        key=_said(_list(TEXT), "the columns that identify a row; empty: there is one row"),
+        paths=_said(_list(TEXT), "where a node has the file, in the order to try"),
+        layouts=_said(_list(TEXT), "what lnetstat can write itself"),
+        columns=_list(column),
+    )
+    metric = _object(
+        pattern=_said(TEXT, "below PREFIX.HOST.; words in capitals stand for one path node"),
+        unit=TEXT,
+        second=_said({"enum": [each.value for each in Reduce]}, "what a second of faster samples becomes"),
+        help=TEXT,
+    )
+    return _document(
+        "tables --json",
+        tables=_said(_list(table), "those asked for; none with --metrics"),
+        metrics=_said(_list(metric), "with --metrics, else none"),
+    )
+
+
+def dashboards_list() -> Schema:
+    panel = _object(title=TEXT, unit=_said(TEXT, "empty: none"), description=TEXT)
+    dashboard = _object(name=TEXT, title=TEXT, description=TEXT, panels=_list(panel))
+    return _document("dashboards list --json", dashboards=_list(dashboard))
+
+
+def stack_status() -> Schema:
+    pid: Schema = {"type": ["integer", "null"], "description": "of its process; null: not running"}
+    answers = _said(FLAG, "whether it answers on its port")
+    return _document(
+        "stack status --json",
+        state={"enum": ["running", "half", "not running"]},
+        graphite_web=_object(url=TEXT, pid=pid, answers=answers),
+        carbon=_object(address=_said(TEXT, "HOST:PORT"), pid=pid, answers=answers),
+        page=_said(PATH, "address of the dashboard page; null: graphite-web does not answer"),
+    )
+
+
+def bundle() -> Schema:
+    file = _object(path=_said(TEXT, "below the archive's top folder"), bytes=_said(WHOLE, "before packing"))
+    return _document(
+        "bundle --json",
+        archive=_said(TEXT, "where it was written"),
+        bytes=_said(WHOLE, "size of the archive"),
+        files=_list(file),
+        names_kept=_said(FLAG, "with --keep-names: there are no stand-ins"),
+        map=_said(PATH, "where the table of stand-ins was written; null: nowhere"),
+    )
+
+
+def watch() -> Schema:
+    from lnetstat.analysis.finding_kinds import KINDS
+    from lnetstat.model import Severity
+
+    of_watching = ("verdict", "host_silent", "host_back", "clock_step", "no_samples", "no_answer")
+    time_ns = _said(WHOLE, "nanoseconds since 1970")
+    return _document(
+        "watch --json: one line",
+        time_ns=_said(time_ns, "when it is told, on the clock of the samples: nanoseconds since 1970"),
+        time=_said(TEXT, "the same as ISO 8601, UTC"),
+        change=_said({"enum": ["begin", "worse", "end", "note"]}, "worse: of higher severity now"),
+        kind=_said(TEXT, f"of findings: {', '.join(KINDS)}; of watching: {', '.join(of_watching)}"),
+        severity={"enum": [each.name.lower() for each in Severity]},
+        subject=TEXT,
+        state=_said(TEXT, "the same from a begin to its end"),
+        host=_said(TEXT, "empty: it is not one host's alone"),
+        begin_ns=_said(time_ns, "since when it was seen"),
+        end_ns=_said(time_ns, "until when it was seen"),
+        message=TEXT,
+        evidence=_said({"type": "object"}, "keys of the kind, as in findings"),
+    )
+
+
 MAKERS: dict[str, Callable[[], Schema]] = {
     "agent": agent,
     "analyze": analyze,
+    "bundle": bundle,
     "check": check,
     "compare": compare,
+    "dashboards list": dashboards_list,
     "doctor": doctor,
     "dump": dump,
     "simulate": simulate,
+    "stack status": stack_status,
     "sweep": sweep,
+    "tables": tables,
     "top": top,
+    "watch": watch,
 }
 
 

@@ -1,12 +1,19 @@
 """Put raw inputs for a bug report into one archive, with stand-ins for NIDs, host names and UUIDs."""
 
+import json
 import os
 import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from lnetstat.cli._options import Interval, Name
+from lnetstat.cli import _schemas
+from lnetstat.cli._options import Interval, Name, schema_option
 from lnetstat.words import iso, printable
+
+if TYPE_CHECKING:
+    from lnetstat.bundle.writing import Member
 
 
 @click.command()
@@ -18,6 +25,8 @@ from lnetstat.words import iso, printable
 @click.option("--map", "map_path", type=Name(), metavar="FILE", help="Write which stand-in is whose to FILE: keep it to yourself.")
 @click.option("--config", type=Name(), metavar="FILE", help="The agent's configuration [default: /etc/lnetstat/lnetstat.toml].")
 @click.option("--status-file", type=Name(), metavar="FILE", help="The agent's status [default: /run/lnetstat/status.json].")
+@click.option("--json", "as_json", is_flag=True, help="Say what was written as one JSON document.")
+@schema_option(_schemas.bundle)
 def command(
     root: str,
     output: str | None,
@@ -27,6 +36,7 @@ def command(
     map_path: str | None,
     config: str | None,
     status_file: str | None,
+    as_json: bool,
 ) -> None:
     """Put raw inputs for a bug report into one archive, with stand-ins for NIDs, host names and UUIDs.
 
@@ -48,6 +58,8 @@ def command(
 
     if keep_names and map_path:
         raise click.UsageError("--map is of stand-ins, and --keep-names makes none")
+    if as_json and output == "-":
+        raise click.UsageError("-o - puts the archive on stdout: --json has no place there")
     made_ns = time.time_ns()
     path = output or f"lnetstat-bundle-{iso(made_ns).replace('-', '').replace(':', '')}.tar.gz"
     material = read_node(root, samples=samples, interval_s=interval_s, config=config, status=status_file)
@@ -67,5 +79,18 @@ def command(
         printable(f"lnetstat: {path}: {len(files)} files, {size} bytes, for you alone to read (0600): look into it before you send it"),
         err=True,
     )
-    if path != "-":
+    if as_json:
+        click.echo(json.dumps(_as_json(path, size, files, names_kept=keep_names, map_path=map_path)))
+    elif path != "-":
         click.echo(path)
+
+
+def _as_json(path: str, size: int, files: "Sequence[Member]", *, names_kept: bool, map_path: str | None) -> dict[str, Any]:
+    return {
+        "schema": 1,
+        "archive": path,
+        "bytes": size,
+        "files": [{"path": file.path, "bytes": len(file.data)} for file in files],
+        "names_kept": names_kept,
+        "map": map_path,
+    }

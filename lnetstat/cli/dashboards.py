@@ -1,11 +1,17 @@
 """Dashboards for Grafana and graphite-web: list, build, install."""
 
+import json
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from lnetstat.cli._options import Name
+from lnetstat.cli import _schemas
+from lnetstat.cli._options import Name, schema_option
+
+if TYPE_CHECKING:
+    from lnetstat.dashboards.definition import Dashboard
 
 TOKEN = "GRAFANA_TOKEN"  # noqa: S105  # the name of a variable
 
@@ -25,16 +31,22 @@ def command() -> None:
 
 
 @command.command(name="list")
-def show() -> None:
+@click.option("--json", "as_json", is_flag=True, help="As one JSON document, with the panels of each dashboard.")
+@schema_option(_schemas.dashboards_list)
+def show(as_json: bool) -> None:
     """List the dashboards.
 
     \b
     Examples:
       lnetstat dashboards list
+      lnetstat dashboards list --json
     """
     from lnetstat.cli._text import aligned
     from lnetstat.dashboards import DASHBOARDS
 
+    if as_json:
+        click.echo(json.dumps({"schema": 1, "dashboards": [_as_json(each) for each in DASHBOARDS]}))
+        return
     rows = [(each.slug, len(each.panels), each.title, each.description) for each in DASHBOARDS]
     click.echo(aligned([("NAME", "PANELS", "TITLE", "SHOWS"), *rows]))
 
@@ -94,6 +106,11 @@ def install(url: str, token_file: Path | None, source_name: str | None, folder: 
     click.echo(aligned([(each.slug, each.done, each.url) for each in done]))
     _tell(f"Grafana {version}" + (f", data source {source[0]}" if source else ""))
     return 3 if any(each.reason for each in done) else 0
+
+
+def _as_json(dashboard: "Dashboard") -> dict[str, Any]:
+    panels = [{"title": each.title, "unit": each.unit, "description": each.description} for each in dashboard.panels]
+    return {"name": dashboard.slug, "title": dashboard.title, "description": dashboard.description, "panels": panels}
 
 
 def _tell(line: str) -> None:

@@ -1,9 +1,13 @@
 """Carbon and graphite-web on this machine: up, down, status, schemas."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 import click
 
+from lnetstat.cli import _schemas
+from lnetstat.cli._options import schema_option
 from lnetstat.reduce.metrics import SERIES_MAX
 from lnetstat.stack import schemas
 from lnetstat.stack.config import CARBON_PORT, WEB_PORT
@@ -52,11 +56,16 @@ def down(folder: Path | None) -> None:
 
 @command.command()
 @dir_option
+@click.option("--json", "as_json", is_flag=True, help="As one JSON document.")
+@schema_option(_schemas.stack_status)
 @click.pass_context
-def status(context: click.Context, folder: Path | None) -> None:
+def status(context: click.Context, folder: Path | None, as_json: bool) -> None:
     """Say what runs and where. Exit status 0: running; 3: half or not running."""
     found = Stack(folder, tell=_tell).status()
-    _print(found)
+    if as_json:
+        click.echo(json.dumps(as_json(found)))
+    else:
+        _print(found)
     if found.state != "running":
         context.exit(3)
 
@@ -76,6 +85,18 @@ def show_schemas(site: bool, series: int) -> None:
 
 def _tell(line: str) -> None:
     click.echo(f"lnetstat: {line}", err=True)
+
+
+def as_json(status: Status) -> dict[str, Any]:
+    """Return what `stack status --json` prints."""
+    host, port = status.carbon_address
+    return {
+        "schema": 1,
+        "state": status.state,
+        "graphite_web": {"url": status.web_url, "pid": status.web_pid, "answers": status.web_answers},
+        "carbon": {"address": f"{host}:{port}", "pid": status.carbon_pid, "answers": status.carbon_answers},
+        "page": f"{status.web_url}{PATH}" if status.web_answers else None,
+    }
 
 
 def _print(status: Status) -> None:

@@ -1,13 +1,18 @@
 """List the tables that lnetstat reads, or the columns of one."""
 
+import json
 from collections.abc import Iterable
+from typing import Any
 
 import click
 
+from lnetstat.cli import _schemas
+from lnetstat.cli._options import schema_option
 from lnetstat.cli._text import aligned
 from lnetstat.model import Table
-from lnetstat.reduce.metrics import METRICS
+from lnetstat.reduce.metrics import METRICS, Metric
 from lnetstat.tables import foreign_tables
+from lnetstat.words import printable
 
 HELP = f"""{__doc__}
 
@@ -16,6 +21,7 @@ Examples:
   lnetstat tables
   lnetstat tables peers
   lnetstat tables --metrics
+  lnetstat tables peers --json
 """
 
 
@@ -23,21 +29,46 @@ Examples:
 @click.argument("name", required=False)
 @click.option("--metrics", is_flag=True, help="List the metrics that agents send instead.")
 @click.option("--markdown", is_flag=True, help="All tables with their columns, and all metrics, as Markdown.")
-def command(name: str | None, metrics: bool, markdown: bool) -> None:
+@click.option("--json", "as_json", is_flag=True, help="As one JSON document, with the columns of each table.")
+@schema_option(_schemas.tables)
+def command(name: str | None, metrics: bool, markdown: bool, as_json: bool) -> None:
+    if metrics + markdown + (name is not None) > 1:
+        raise click.UsageError("NAME, --metrics and --markdown each ask for something else: give one of them")
+    if markdown and as_json:
+        raise click.UsageError("--markdown and --json are two forms of the same: give one of them")
     report: list[str] = []
     tables = foreign_tables(report)
     for line in report:
         click.echo(f"lnetstat: {line}", err=True)
-    if markdown:
+    if name is not None and name not in tables:
+        raise click.BadParameter(f"no table is called {printable(name)}: one of {', '.join(tables)}", param_hint="NAME")
+    if as_json:
+        asked = () if metrics else tables.values() if name is None else (tables[name],)
+        document = {"schema": 1, "tables": [_as_json(table) for table in asked], "metrics": [_metric(m) for m in METRICS if metrics]}
+        click.echo(json.dumps(document))
+    elif markdown:
         click.echo(_reference(tables.values()))
     elif metrics:
         click.echo(aligned([("METRIC", "UNIT", "SECOND", "MEANING"), *((m.pattern, m.unit, m.reduce.value, m.help) for m in METRICS)]))
     elif name is None:
         click.echo(aligned([("TABLE", "MEANING"), *((table.name, table.help) for table in tables.values())]))
-    elif name in tables:
-        _columns(tables[name])
     else:
-        raise click.BadParameter(f"no table is called {name}: one of {', '.join(tables)}", param_hint="NAME")
+        _columns(tables[name])
+
+
+def _as_json(table: Table) -> dict[str, Any]:
+    return {
+        "name": table.name,
+        "help": table.help,
+        "key": list(table.key),
+        "paths": [f"/{path}" for path in table.paths],
+        "layouts": list(table.layouts),
+        "columns": [{"name": c.name, "kind": c.semantics.value, "unit": c.unit, "help": c.help} for c in table.columns],
+    }
+
+
+def _metric(metric: Metric) -> dict[str, str]:
+    return {"pattern": metric.pattern, "unit": metric.unit, "second": metric.reduce.value, "help": metric.help}
 
 
 def _columns(table: Table) -> None:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lnetstat.cli._options import Name, Seconds
+from lnetstat.cli import _schemas
+from lnetstat.cli._options import Name, Seconds, schema_option
 from lnetstat.errors import LnetstatError
 from lnetstat.recording.follow import Follower
 from lnetstat.words import iso, printable
@@ -29,6 +30,7 @@ SHARE = 4  # at least three quarters of the time are left to others: a re-analys
 @click.command()
 @click.argument("source", metavar="REC|graphite://…")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+@schema_option(_schemas.watch)
 @click.option("--history", "history_s", type=Seconds(), default="30min", show_default=True, help="Begin with so much of what is there.")
 @click.option("--once", is_flag=True, help="End where the samples end now.")
 @click.option("--kind", type=click.Choice(["rate", "counter"]), default="rate", show_default=True, help="Graphite: what other series are.")

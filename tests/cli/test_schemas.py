@@ -4,6 +4,7 @@ import json
 import socket
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import jsonschema
@@ -11,6 +12,8 @@ import pytest
 from click.testing import CliRunner
 
 from lnetstat.cli import _schemas, lnetstat
+from lnetstat.cli.stack import as_json
+from lnetstat.stack.stack import Status
 from lnetstat.tables import builtin_tables
 from tests.agent_process import make_tree
 
@@ -42,15 +45,17 @@ def valid(document, verb):
 
 @pytest.mark.parametrize("verb", sorted(_schemas.MAKERS))
 def test_schema_prints_a_right_schema_and_needs_nothing_else(verb):
-    schema = printed(verb, "--schema")
+    schema = printed(*verb.split(), "--schema")
     jsonschema.Draft202012Validator.check_schema(schema)
     assert schema == json.loads(json.dumps(_schemas.MAKERS[verb]()))
 
 
-@pytest.mark.parametrize("verb", [verb for verb in lnetstat.list_commands(None) if verb not in ("watch", "report")])
-def test_every_verb_with_json_has_a_schema(verb):
-    options = {option for parameter in lnetstat.get_command(None, verb).params for option in parameter.opts}
-    assert ("--json" in options) == ("--schema" in options)
+@pytest.mark.parametrize("verb", lnetstat.list_commands(None))
+def test_every_command_with_json_has_a_schema(verb):
+    command = lnetstat.get_command(None, verb)
+    for words, each in [(verb, command), *((f"{verb} {name}", inner) for name, inner in getattr(command, "commands", {}).items())]:
+        options = {option for parameter in each.params for option in parameter.opts}
+        assert ("--json" in options) == ("--schema" in options) == (words in _schemas.MAKERS), words
 
 
 def test_dump_of_a_whole_release_and_of_bad_text_is_as_said(tmp_path):
@@ -100,6 +105,40 @@ def test_the_status_of_an_agent_is_as_said(tmp_path):
     assert document["status"]["sources"]
     assert document["status"]["troubles"]
     assert valid(printed("agent", "--status", "--status-file", tmp_path / "none", "--json"), "agent")["status"] is None
+
+
+def test_tables_dashboards_and_a_stack_that_does_not_run_are_as_said(tmp_path):
+    every = valid(printed("tables", "--json"), "tables")
+    assert [table["name"] for table in every["tables"]] == list(builtin_tables())
+    assert every["metrics"] == []
+    assert valid(printed("tables", "peers", "--json"), "tables")["tables"] == [
+        table for table in every["tables"] if table["name"] == "peers"
+    ]
+    metrics = valid(printed("tables", "--metrics", "--json"), "tables")
+    assert metrics["tables"] == []
+    assert "peers.NET.oversubscribed" in {metric["pattern"] for metric in metrics["metrics"]}
+    listed = valid(printed("dashboards", "list", "--json"), "dashboards list")["dashboards"]
+    assert {each["name"] for each in listed} > {"lnet-router", "lnet-credits"}
+    assert all(each["panels"] for each in listed)
+    assert valid(printed("stack", "status", "--dir", tmp_path, "--json"), "stack status")["state"] == "not running"
+    half = valid(as_json(Status(17, None, True, False, ("127.0.0.1", 2003), "http://127.0.0.1:8080")), "stack status")
+    assert (half["state"], half["carbon"]["pid"], half["graphite_web"]["pid"], half["page"]) == ("half", 17, None, None)
+    runs = valid(as_json(Status(17, 18, True, True, ("127.0.0.1", 2003), "http://127.0.0.1:8080")), "stack status")
+    assert (runs["state"], runs["carbon"]["address"]) == ("running", "127.0.0.1:2003")
+    assert runs["page"].startswith("http://127.0.0.1:8080/")
+
+
+def test_what_bundle_wrote_is_as_said(tmp_path):
+    make_tree(tmp_path / "tree")
+    path, names = tmp_path / "b.tar.gz", tmp_path / "names.tsv"
+    words = ["bundle", "--root", tmp_path / "tree", "--samples", 1, "--json"]
+    document = valid(printed(*words, "-o", path, "--map", names), "bundle")
+    with tarfile.open(path) as archive:
+        sizes = {member.name: member.size for member in archive}
+    assert {f"lnetstat-bundle/{file['path']}": file["bytes"] for file in document["files"]} == sizes
+    assert (document["archive"], document["bytes"], document["map"]) == (str(path), path.stat().st_size, str(names))
+    refused = CliRunner().invoke(lnetstat, [str(word) for word in [*words, "-o", "-"]])
+    assert (refused.exit_code, refused.stdout) == (2, "")
 
 
 def test_simulate_and_sweep_are_as_said(tmp_path):

@@ -7,9 +7,11 @@ import subprocess
 import sys
 import threading
 
+import jsonschema
 import pytest
 
 from lnetstat import cli
+from lnetstat.cli import _schemas
 from lnetstat.cli._events import EventPoster
 from lnetstat.errors import SinkError
 from lnetstat.model import Snapshot, State
@@ -76,6 +78,10 @@ def test_what_is_there_is_told_line_by_line(recorded, capsys):
 def test_json_is_one_object_a_line(recorded, capsys):
     assert cli.run(["watch", recorded, "--once", "--json"]) == 0
     objects = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    schema = _schemas.watch()
+    for each in objects:
+        jsonschema.validate(each, schema)
+        assert set(each) == set(schema["required"])
     assert {"verdict", "oversubscribed_peers"} <= {each["kind"] for each in objects}
     assert all(each["schema"] == 1 and each["change"] in ("begin", "worse", "end", "note") for each in objects)
 
