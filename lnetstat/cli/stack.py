@@ -63,7 +63,7 @@ def status(context: click.Context, folder: Path | None, as_json: bool) -> None:
     """Say what runs and where. Exit status 0: running; 3: half or not running."""
     found = Stack(folder, tell=_tell).status()
     if as_json:
-        click.echo(json.dumps(as_json(found)))
+        click.echo(json.dumps(document_of(found)))
     else:
         _print(found)
     if found.state != "running":
@@ -87,7 +87,7 @@ def _tell(line: str) -> None:
     click.echo(f"lnetstat: {line}", err=True)
 
 
-def as_json(status: Status) -> dict[str, Any]:
+def document_of(status: Status) -> dict[str, Any]:
     """Return what `stack status --json` prints."""
     host, port = status.carbon_address
     return {

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from lnetstat.cli import _schemas, lnetstat
-from lnetstat.cli.stack import as_json
+from lnetstat.cli.stack import document_of
 from lnetstat.stack.stack import Status
 from lnetstat.tables import builtin_tables
 from tests.agent_process import make_tree
@@ -121,9 +121,9 @@ def test_tables_dashboards_and_a_stack_that_does_not_run_are_as_said(tmp_path):
     assert {each["name"] for each in listed} > {"lnet-router", "lnet-credits"}
     assert all(each["panels"] for each in listed)
     assert valid(printed("stack", "status", "--dir", tmp_path, "--json"), "stack status")["state"] == "not running"
-    half = valid(as_json(Status(17, None, True, False, ("127.0.0.1", 2003), "http://127.0.0.1:8080")), "stack status")
+    half = valid(document_of(Status(17, None, True, False, ("127.0.0.1", 2003), "http://127.0.0.1:8080")), "stack status")
     assert (half["state"], half["carbon"]["pid"], half["graphite_web"]["pid"], half["page"]) == ("half", 17, None, None)
-    runs = valid(as_json(Status(17, 18, True, True, ("127.0.0.1", 2003), "http://127.0.0.1:8080")), "stack status")
+    runs = valid(document_of(Status(17, 18, True, True, ("127.0.0.1", 2003), "http://127.0.0.1:8080")), "stack status")
     assert (runs["state"], runs["carbon"]["address"]) == ("running", "127.0.0.1:2003")
     assert runs["page"].startswith("http://127.0.0.1:8080/")
 
