@@ -14,7 +14,7 @@ from lnetstat.cli import _schemas
 from lnetstat.cli._nodes import HostsType, chosen, missing, name_for, only_name
 from lnetstat.cli._options import schema_option
 from lnetstat.cli._text import aligned
-from lnetstat.cli._times import Moment, MomentType, window_ns
+from lnetstat.cli._times import Moment, MomentType, window_ns, zone_option
 from lnetstat.errors import LnetstatError, ParseError, SinkError, shown
 from lnetstat.model import Parsed, Problem, Snapshot, Source, State, Table
 from lnetstat.sources import open_source
@@ -54,6 +54,7 @@ Examples:
 )
 @click.option("--begin", type=MomentType(), help="Leave out what is earlier: ISO 8601 with zone, epoch seconds, or -10m before the end.")
 @click.option("--end", type=MomentType(), help="Leave out this time and what is later.")
+@zone_option("Zone of --begin and --end where they name none, as Europe/Berlin. What is printed is UTC.", passed=False)
 @schema_option(_schemas.dump)
 def command(
     paths: tuple[str, ...],

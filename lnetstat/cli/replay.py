@@ -10,7 +10,7 @@ import click
 from lnetstat.cli._nodes import hosts_of
 from lnetstat.cli._options import MetricPrefix
 from lnetstat.cli._progress import Bar
-from lnetstat.cli._times import Moment, MomentType, parse_moment, window_ns
+from lnetstat.cli._times import Moment, MomentType, parse_moment, window_ns, zone_option
 from lnetstat.errors import SinkError, SourceError
 from lnetstat.model import Point, Snapshot
 from lnetstat.recording import Recording
@@ -45,6 +45,7 @@ Examples:
 @click.option("--shift-to", metavar="now|TIME", help="Move all stamps: a paced replay begins then, one without pauses ends then.")
 @click.option("--begin", type=MomentType(), metavar="TIME", help="From this time on: ISO 8601 with zone, epoch seconds, or -10m.")
 @click.option("--end", type=MomentType(), metavar="TIME", help="Up to this time, exclusive; -10m counts from the end of the recording.")
+@zone_option("Zone of times on this command line that name none, as Europe/Berlin.")
 @click.option("--host", "hosts", multiple=True, metavar="NODESET", help="Only these hosts: rtr1, rtr[1-8] (may be repeated).")
 @click.option("--prefix", type=MetricPrefix(), default="lnet", show_default=True, help="First node of every metric path.")
 def command(
@@ -55,6 +56,7 @@ def command(
     shift_to: str | None,
     begin: Moment | None,
     end: Moment | None,
+    zone: str,
     hosts: tuple[str, ...],
     prefix: str,
 ) -> int:
@@ -62,7 +64,7 @@ def command(
         raise click.UsageError("say where it goes: --to DIR, --carbon HOST:PORT, or both")
     if speed is not None and not 0 < speed < float("inf"):
         raise click.BadParameter(f"{speed}: expected a number above 0", param_hint="--speed")
-    shift_to_ns = _shift_to_ns(shift_to)
+    shift_to_ns = _shift_to_ns(shift_to, zone)
     recorded = open_recorded(recording) or Recording(recording)
     hosts = hosts_of(hosts, recorded.hosts, recorded.folder)
     begin_ns, end_ns = window_ns(begin, end, recorded.end_ns)
@@ -108,13 +110,13 @@ class _Taker(Protocol):
     def what_was_done(self) -> str: ...
 
 
-def _shift_to_ns(text: str | None) -> int | None:
+def _shift_to_ns(text: str | None, zone: str) -> int | None:
     if text is None:
         return None
     if text == "now":
         return time.time_ns()
     try:
-        moment = parse_moment(text)
+        moment = parse_moment(text, zone)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--shift-to") from error
     if moment.before_end:
