@@ -116,5 +116,11 @@ def exit_status(verb: str, options: Sequence[str]) -> list[tuple[str, str]]:
         statuses.append(("143", "SIGTERM"))
     if verb == "agent":
         statuses[0] = ("0", "It ended as told, also by SIGTERM.")
-        statuses.append(("with --status", "0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN, as a Nagios check."))
+        statuses.append(
+            (
+                "with --status",
+                "0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN, as a Nagios check. Options that are wrong are 2 here too, as the agent is no"
+                " plug-in: try the command once by hand.",
+            )
+        )
     return statuses

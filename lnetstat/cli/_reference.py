@@ -23,7 +23,8 @@ Made by `make docs` from the commands themselves; do not edit. For everybody who
 
 Data goes to stdout, words about it to stderr. Colour is left out where the output is no terminal or `NO_COLOR` is set. Times are ISO 8601
 with a zone (where a verb has `--tz`, also local times of that zone), epoch seconds, or `-10m` before the end; what is printed is UTC.
-Durations are `50ms`, `10s`, `5min`, `2h`, `7d`; sizes `500000`, `200M`, `2GiB`; many nodes `rtr[1-8],oss1`. What `--json` prints is described in [json.md](json.md).
+Durations are `50ms`, `10s`, `5min`, `2h`, `7d`; sizes `500000`, `200M`, `2GiB`; many nodes `rtr[1-8],oss1`. What `--json` prints is
+described in [json.md](json.md).
 
 Exit status, unless the verb says otherwise: 0 done, also with findings or "cannot tell"; 1 findings at or above `--fail-on`; 2 wrong usage;
 3 some input could not be read or output not written, what could be done was done; 4 a bug of lnetstat; 130 Ctrl-C; 143 SIGTERM.

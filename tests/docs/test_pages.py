@@ -2,7 +2,6 @@
 
 import json
 import re
-from urllib.parse import unquote
 
 import click
 import pytest
@@ -11,12 +10,13 @@ from click.testing import CliRunner
 from lnetstat.analysis.changes import Event
 from lnetstat.analysis.compare_schema import COMPARE_SCHEMA
 from lnetstat.analysis.schema import SCHEMA
-from lnetstat.cli import _reference, lnetstat
+from lnetstat.cli import _links, _reference, lnetstat
+from lnetstat.cli._links import links
 from lnetstat.doctor.checks import as_json as doctor_json
 from lnetstat.model import Severity
 from lnetstat.report.sweep import as_json as sweep_json
 from lnetstat.simulator.sweep import Axis, Sweep
-from tests.docs.pages import DOCS, PAGES, ROOT, anchors, command_lines, links, name_of
+from tests.docs.pages import DOCS, PAGES, ROOT, command_lines, name_of
 
 INDEX = DOCS / "index.md"
 HOW_TO_LINES_MAX = 110
@@ -24,22 +24,26 @@ HOW_TO_LINES_MAX = 110
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_every_link_and_anchor_leads_somewhere(page):
-    for link in links(page):
-        if re.match(r"[a-z]+:", link):
-            assert link.startswith(("https://", "http://", "mailto:")), link
-            continue
-        file, _, anchor = unquote(link).partition("#")
-        target = (page.parent / file).resolve() if file else page
-        assert target.is_relative_to(ROOT), f"{link} leaves the project"
-        assert target.exists(), link
-        if anchor:
-            assert anchor in anchors(target), link
+    assert _links.dead_links(page, ROOT) == []
+
+
+def test_a_dead_link_is_named_with_its_file_and_line(tmp_path, capsys):
+    (tmp_path / "docs").mkdir()
+    page = tmp_path / "docs" / "a.md"
+    page.write_text("# One\n\nSee [this](#one),\n[that](#two)\nand [b](b.md).\n\n| x |\n|---|\n| [y](a.md#one) |\n| [z](../../c.md) |\n")
+    assert _links.main(tmp_path) == 1
+    told = capsys.readouterr().err.splitlines()
+    assert [line.partition(" leads")[0] for line in told] == ["docs/a.md:4: '#two'", "docs/a.md:5: 'b.md'", "docs/a.md:10: '../../c.md'"]
+    page.write_text("# One\n\n[this](#one) and [that](https://example.org/)\n")
+    _links.tokens.cache_clear()
+    _links.anchors.cache_clear()
+    assert _links.main(tmp_path) == 0
 
 
 def test_every_page_is_in_the_index_and_every_schema_in_a_page():
-    listed = {(DOCS / link.partition("#")[0]).resolve() for link in links(INDEX)}
+    listed = {(DOCS / link.target.partition("#")[0]).resolve() for link in links(INDEX)}
     assert [name_of(page) for page in DOCS.rglob("*.md") if page not in listed | {INDEX}] == []
-    shown = {(page.parent / link.partition("#")[0]).resolve() for page in PAGES for link in links(page)}
+    shown = {(page.parent / link.target.partition("#")[0]).resolve() for page in PAGES for link in links(page)}
     files = [file for file in DOCS.rglob("*") if file.suffix in (".json", ".toml")]
     assert [name_of(file) for file in files if file not in shown] == []
 
