@@ -11,6 +11,7 @@ import shutil
 import sys
 from pathlib import Path
 
+from lnetstat.model import Snapshot
 from lnetstat.recording import RecordingWriter
 from lnetstat.simulator.run import record
 from lnetstat.simulator.scenario import load_scenario
@@ -22,8 +23,14 @@ RECORDINGS = {
     "s2-bursts": "s2_bursts_seed_credits",
     "s7-lustre-pings": "s7_lustre_pings_seed_credits",
 }
+# Of these nodes the first text of each file in each second: what feeds the dashboards that the others leave empty.
+EXCERPTS = {
+    "s5b-health": ("s5b_health_faults/c1/fast.tar.gz", "s5b_health_faults/c1/health"),
+    "s6b-targets": ("s6b_lustre_ping_flood_15s/srv/fast.tar.gz",),
+}
+NOT_IN_EXCERPTS = "lnetctl peer show"  # long, and nothing is drawn of it
 SIMULATED = {"simulated-paper-untuned": ("paper-untuned", {"clients.count": "2500", "servers.targets_per_server": "40"})}
-TUNABLES = ("timeout", "ping_interval")
+NS = 1_000_000_000
 FIXTURES = {
     "2.17.0/peers--router.txt": "s7_lustre_pings_seed_credits/rtr/*_during/debugfs.lnet.peers",
     "2.17.0/peers--client.txt": "s1_ramp_seed_credits/c1/*_during/debugfs.lnet.peers",
@@ -60,6 +67,20 @@ def make_recording(folder: Path, captures: Path, scenario: str) -> None:
                     writer.write(list(tick))
 
 
+def make_excerpt(folder: Path, captures: Path, parts: tuple[str, ...]) -> None:
+    """Record one node, thinned to one text of each file a second."""
+    shutil.rmtree(folder, ignore_errors=True)
+    first: dict[tuple[int, str], Snapshot] = {}
+    for part in parts:
+        for snapshot in ArchiveSource(str(captures / part), host=Path(part).parts[1]).snapshots():
+            if not snapshot.name.startswith(NOT_IN_EXCERPTS):
+                first.setdefault((snapshot.time_ns // NS, snapshot.name), snapshot)
+    in_order = sorted(first.values(), key=lambda snapshot: snapshot.time_ns)
+    with RecordingWriter(folder) as writer:
+        for _, tick in itertools.groupby(in_order, key=lambda snapshot: snapshot.time_ns // NS):
+            writer.write(list(tick))
+
+
 def make_simulated(folder: Path, preset: str, settings: dict[str, str]) -> None:
     """Simulate a preset with some keys changed; the truth stays beside the recording."""
     shutil.rmtree(folder, ignore_errors=True)
@@ -90,6 +111,8 @@ def write_expected(path: Path) -> None:
 def main(captures: Path) -> None:
     for name, scenario in RECORDINGS.items():
         make_recording(HERE / "recordings" / name, captures, scenario)
+    for name, parts in EXCERPTS.items():
+        make_excerpt(HERE / "excerpts" / name, captures, parts)
     for name, (preset, settings) in SIMULATED.items():
         make_simulated(HERE / "recordings" / name, preset, settings)
     for name, pattern in FIXTURES.items():

@@ -39,7 +39,8 @@ ten shifted copies in its place.
 The page, filled by `make demo`: the simulated [dead time](page-light.png) ([dark](page-dark.png), [narrow](page-narrow.png)) and the
 [real ping bursts](page-real.png); [overview](page-overview.png) ([dark](page-overview-dark.png), [narrow](page-overview-narrow.png)),
 [router](page-router.png) ([dark](page-router-dark.png), [narrow](page-router-narrow.png)), [OSS](page-oss.png),
-[credits](page-credits.png), [interface health](page-interfaces.png) and [lnetstat itself](page-self.png).
+[credits](page-credits.png), [interface health](page-interfaces.png) and [lnetstat itself](page-self.png). The demo moves its recordings to
+today, one before the other; their reports keep the times at which they were recorded, and the page says which beside each link.
 
 The Grafana files were read with Grafana's foundation SDK (11.6), and all their queries were sent to a real graphite-web; a real Grafana
 server has not seen them.

@@ -1,4 +1,4 @@
-"""A real Carbon and graphite-web with five hosts out of our recordings, and one host that is made up of every metric."""
+"""A real Carbon and graphite-web with five hosts out of our captures and a simulation, and one host that is made up of every metric."""
 
 import json
 import subprocess
@@ -13,9 +13,15 @@ import pytest
 from lnetstat.model import Point
 from tests.stack.conftest import NODES, Rig, every_metric
 
-RECORDINGS = Path(__file__).parents[2] / "sample-data" / "recordings"
-PARTS = {"s7-lustre-pings": ("--begin", "-60s"), "simulated-paper-untuned": ("--begin", "-100s")}
-SECONDS = 120  # the first of them ends some seconds before the other
+SAMPLES = Path(__file__).parents[2] / "sample-data"
+SECONDS = 120
+# Which part of each, and how long ago it ends: two of them have hosts of the same names as the first.
+PARTS = {
+    "recordings/s7-lustre-pings": (("--begin", "-60s"), 0),
+    "recordings/simulated-paper-untuned": (("--begin", "-100s"), 0),
+    "excerpts/s6b-targets": (("--begin", "-110s", "--end", "-60s"), 65),
+    "excerpts/s5b-health": (("--begin", "-110s", "--end", "-60s"), 65),
+}
 MADE = "made"  # first node of the paths of what is made up: it does not show up among the recorded hosts
 
 
@@ -43,11 +49,11 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Filled]:
     rig.stack.up()
     try:
         host, port = rig.stack.carbon_address
-        for name, part in PARTS.items():
-            command = ["replay", str(RECORDINGS / name), "--carbon", f"{host}:{port}", "--shift-to", "now", *part]
+        end_s = int(time.time())
+        for name, (part, ago_s) in PARTS.items():
+            command = ["replay", str(SAMPLES / name), "--carbon", f"{host}:{port}", "--shift-to", str(end_s - ago_s), *part]
             done = subprocess.run([sys.executable, "-m", "lnetstat", *command], capture_output=True, text=True)
             assert done.returncode == 0, done.stderr
-        end_s = int(time.time())
         made = [Point(path.replace("lnet.", f"{MADE}."), value, when) for path, value, when in made_points(end_s - SECONDS)]
         rig.send(made)
         rig.rendered_whole(made[-1].path, end_s - SECONDS, end_s, 1)
@@ -57,7 +63,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Filled]:
 
 
 def made_points(begin_s: int) -> list[Point]:
-    """Return every metric, and what an obdfilter counts, which none of our recordings has."""
+    """Return every metric, and what an obdfilter counts."""
     points = every_metric(begin_s)
     like = [point for point in points if ".counters.ost_io.ost_read." in point.path]
     for counter in ("read_bytes", "write_bytes"):

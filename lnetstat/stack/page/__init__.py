@@ -24,9 +24,9 @@ EXPORT = re.compile(r"^export ((?:async )?(?:function|const|class) (\w+))", re.M
 PATH = "/lnetstat/"
 FOLDER = "page"
 REPORT = "report.html"  # in the stack's folder; the page links to it where it is
-VIEWS = (
-    "views.json"  # beside it: what to look at first, [{"title", "words", "query" (of the page's address), "report" (a file report-….html)}]
-)
+# Beside it: what to look at first, [{"title", "words", "query" (of the page's address), "report" (a file report-….html, or empty), "times"
+# (when it was recorded, in words: those in the report)}].
+VIEWS = "views.json"
 
 
 def write(stack: Path, tell: Callable[[str], None], dashboards: tuple[Dashboard, ...] = DASHBOARDS) -> None:

@@ -9,7 +9,7 @@ import { RANGES, address, instant, rangeOf, read } from "./state.js";
 import { MISSING, plotly } from "./draw.js";
 
 const { dashboards, pace: PACE, tag: TAG } = JSON.parse(document.getElementById("definition").textContent);
-const views = JSON.parse(document.getElementById("views-data").textContent); // what was put here to begin with: [{title, words, query, report}]
+const views = JSON.parse(document.getElementById("views-data").textContent); // what was put here to begin with: [{title, words, query, report, times}]
 const STALE_MS = 60_000;
 const AT_ONCE = 3;
 const MOST_LISTED = 100; // incidents
@@ -239,6 +239,8 @@ function listViews() {
     if (new URLSearchParams(each.query).get("from") === new URLSearchParams(location.search).get("from")) link.setAttribute("aria-current", "true");
     item.append(link, ": ", each.words, " ");
     if (each.report) item.append(make("a", { textContent: "Its report", href: each.report }));
+    // Here a recording ends when it was replayed, there it lies where it was recorded.
+    if (each.report && each.times) item.append(` (times in the report are those of the recording: ${each.times})`);
     return item;
   }));
 }
