@@ -9,8 +9,9 @@ from validation.runs import Run
 
 HEAD = """# The simulator against the papers, and the analyzer against the simulator
 
-Made by `make validate`, which simulates every preset at its full length; do not edit. What the simulator is:
-[simulator.md](simulator.md).
+For whoever asks how far the simulator and the analyzer may be believed: what was published, beside what is simulated and found here. What
+the simulator is: [simulator.md](simulator.md), begin there. Made by `make validate`, which simulates every preset at its full length; do
+not edit.
 
 """
 PRESETS_HEAD = """## What the analyzer must find in each preset

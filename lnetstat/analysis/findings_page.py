@@ -7,12 +7,14 @@ from lnetstat.analysis.results import SCHEMA_VERSION
 
 HEAD = f"""# Findings
 
-Made by `make docs`; do not edit. What `lnetstat analyze` finds, as text and in `--json` (schema {SCHEMA_VERSION}). Every finding has
-`kind`, `severity` (info, warning, critical), `subject`, `begin_ns` and `end_ns` (epoch nanoseconds), `evidence`, `message` (one sentence
-with the numbers), `advice` and `reference`. Kinds and evidence keys keep their names and meanings within a schema version; a later
-release may add kinds and keys. null: not known, or does not apply; never zero. Units are the last word of a key: `_s` seconds, `_ns`
-epoch nanoseconds, `_bytes` bytes; shares and depths are 0..1, credits are signed. How things are found is told in
-[analysis.md](analysis.md).
+For whoever has a finding before them: what does it mean, how bad is it, where to look next? Search this page for its kind, the word behind
+WARNING or CRITICAL. And for those who write programs around `analyze --json`. Made by `make docs`; do not edit.
+
+What `lnetstat analyze` finds, as text and in `--json` (schema {SCHEMA_VERSION}). Every finding has `kind`, `severity` (info, warning,
+critical), `subject`, `begin_ns` and `end_ns` (epoch nanoseconds), `evidence`, `message` (one sentence with the numbers), `advice` and
+`reference`. Kinds and evidence keys keep their names and meanings within a schema version; a later release may add kinds and keys. null:
+not known, or does not apply; never zero. Units are the last word of a key: `_s` seconds, `_ns` epoch nanoseconds, `_bytes` bytes; shares
+and depths are 0..1, credits are signed. How things are found is told in [analysis.md](analysis.md).
 """
 
 

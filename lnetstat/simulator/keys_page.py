@@ -5,9 +5,12 @@ import sys
 from lnetstat.simulator import truth
 from lnetstat.simulator.scenario import keys
 
-HEAD = (
-    "# Keys of a scenario and of a truth file\n\nMade by `make docs`; do not edit. [simulator.md](simulator.md) says how both are used.\n\n"
-)
+HEAD = """# Keys of a scenario and of a truth file
+
+For whoever writes a scenario for the simulator, or reads the truth file that it leaves beside a recording. How both are used is told in
+[simulator.md](simulator.md): begin there. Made by `make docs`; do not edit.
+
+"""
 SCENARIO_HEAD = """## Scenario
 
 A scenario is a TOML file; `lnetstat simulate --show PRESET` prints one to start from. `run.duration` stands in section `[run]`, a name
