@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from lnetstat.frames import kernels
 from lnetstat.frames.columns import Array, Column, Labels, Numbers, Values
 from lnetstat.frames.shapes import MOST_DIGITS, NO_ROW, STATES, Shape, ShapedLine, shaped
 from lnetstat.model import Snapshot
@@ -66,6 +67,7 @@ class Stream:
         number = {shape: at for at, shape in enumerate(self._kinds)}
         self._kind = np.array([NO_ROW if each is None else number[each.shape] for each in shapes], np.int64)
         self._facts: dict[str, int] = {}
+        self._usual: kernels.Words | None = None
 
     @classmethod
     def begun(
@@ -161,18 +163,49 @@ class Stream:
         for number in np.unique(kinds).tolist():
             shape = self._kinds[number]
             chosen = np.flatnonzero(kinds == number)
-            own = places[chosen].tolist()
-            words = _Words(shape, lines if len(own) == len(lines) else [lines[at] for at in chosen.tolist()])
-            if not all(words.are(at, [self._words[place][at] for place in own]) for at in shape.fixed):
-                raise UnfitError
+            own_lines = lines if len(chosen) == len(lines) else [lines[at] for at in chosen.tolist()]
+            own = places[chosen]
             if shape.fact:
+                words = self._words_of(shape, own_lines, own.tolist())
                 told += zip(chosen.tolist(), [shape.fact] * len(own), words.times(self._words[own[0]][-1]), strict=True)
                 continue
-            for at, name in (*shape.numbers, *shape.labels):
+            for name, values in self._columns_of(shape, own_lines, own).items():
                 if name not in found:
                     found[name] = _at(self._base[name], self._rows[places])  # where there is no row, that of any
-                found[name] = _put(found[name], chosen, self._values(words, at, name))
+                found[name] = _put(found[name], chosen, values)
         return found, [(fact, value) for _, fact, value in sorted(told)]
+
+    def _columns_of(self, shape: Shape, lines: list[bytes], places: Places) -> dict[str, Values]:
+        """Return by column what lines of one shape hold."""
+        quick = self._read_quickly(shape, lines, places)
+        if quick is not None:
+            return quick
+        words = self._words_of(shape, lines, places.tolist())
+        return {name: self._values(words, at, name) for at, name in (*shape.numbers, *shape.labels)}
+
+    def _read_quickly(self, shape: Shape, lines: list[bytes], places: Places) -> dict[str, Values] | None:
+        """Return the same by compiled code; None where there is none, or where a line is not plain."""
+        if not kernels.is_worth_it(len(lines)) or not all(isinstance(self._columns[name], Numbers) for _, name in shape.numbers):
+            return None
+        if self._usual is None:
+            self._usual = kernels.Words(self._words)
+        read = self._usual.read(shape, b"".join(lines), places)
+        if read is None:
+            return None
+        found = {name: Values(read[at], None) for at, name in shape.numbers}
+        for at, name in shape.labels:
+            column, (numbers, places_of) = self._columns[name], np.unique(read[at], return_inverse=True)
+            words = [kernels.label(number) for number in numbers.tolist()]
+            if not isinstance(column, Labels) or not STATES[name].issuperset(words):
+                return None
+            found[name] = _at(column.convert([word.decode() for word in words]), places_of)
+        return found
+
+    def _words_of(self, shape: Shape, lines: list[bytes], places: list[int]) -> "_Words":
+        words = _Words(shape, lines)
+        if not all(words.are(at, [self._words[place][at] for place in places]) for at in shape.fixed):
+            raise UnfitError
+        return words
 
     def _values(self, words: "_Words", at: int, name: str) -> Values:
         column = self._columns[name]

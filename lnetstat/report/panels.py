@@ -104,32 +104,43 @@ def draw(
 
     `through`: times that are shaded from the top panel down to the lowest, also between them.
     """
-    figure = go.Figure()
+    parts = _Parts([], [], [], {})
     height = TOP_PX + BOTTOM_PX + len(panels) * panel_px + (len(panels) - 1) * BETWEEN_PX
     inner = height - TOP_PX - BOTTOM_PX
     unit = 1000.0 if time_axis else 1.0
     keep = through.intervals if through else ()
     for number, panel in enumerate(panels):
         top = 1 - number * (panel_px + BETWEEN_PX) / inner
-        _add_panel(figure, panel, number, (max(0.0, top - panel_px / inner), top), unit, view, keep)
-    if through is not None and through.shaded:
-        figure.update_layout(shapes=[*figure.layout.shapes, *_through_shapes(through, unit)])
-    figure.update_layout(
-        template=None,
-        height=height,
-        margin={"l": 52, "r": 12, "t": TOP_PX, "b": BOTTOM_PX},
-        paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor="rgba(0,0,0,0)",
-        font={"family": "system-ui, sans-serif", "size": 12},
-        showlegend=False,
-        hovermode="x",
-        hoversubplots="axis",
-        dragmode="zoom",
-        hoverlabel={"font": {"color": "#ffffff"}, "bordercolor": "#ffffff"},
-        modebar={"bgcolor": "rgba(0,0,0,0)", "color": "#808080", "activecolor": "#0072B2"},
-        xaxis=_x_axis(view.begin_s * unit, view.end_s * unit, time_axis, x_title, _main_axis(len(panels) - 1)),
-    )
-    return figure
+        _add_panel(parts, panel, number, (max(0.0, top - panel_px / inner), top), unit, view, keep)
+    shapes = _through_shapes(through, unit) if through is not None and through.shaded else []
+    layout = {
+        **parts.axes,
+        "annotations": parts.annotations,
+        "shapes": parts.shapes + shapes,
+        "template": None,
+        "height": height,
+        "margin": {"l": 52, "r": 12, "t": TOP_PX, "b": BOTTOM_PX},
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "font": {"family": "system-ui, sans-serif", "size": 12},
+        "showlegend": False,
+        "hovermode": "x",
+        "hoversubplots": "axis",
+        "dragmode": "zoom",
+        "hoverlabel": {"font": {"color": "#ffffff"}, "bordercolor": "#ffffff"},
+        "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": "#808080", "activecolor": "#0072B2"},
+        "xaxis": _x_axis(view.begin_s * unit, view.end_s * unit, time_axis, x_title, _main_axis(len(panels) - 1)),
+    }
+    return go.Figure(parts.traces, layout)
+
+
+class _Parts(NamedTuple):
+    """What becomes a figure, at once: a figure that grows piece by piece looks at all of itself each time."""
+
+    traces: list[go.Scatter]
+    annotations: list[dict[str, Any]]
+    shapes: list[dict[str, Any]]
+    axes: dict[str, dict[str, Any]]
 
 
 def title_text(text: str, length: int = 70) -> str:
@@ -170,7 +181,7 @@ def _band_axis(number: int) -> str:
 
 
 def _add_panel(
-    figure: go.Figure,
+    parts: _Parts,
     panel: Panel,
     number: int,
     domain: tuple[float, float],
@@ -182,35 +193,34 @@ def _add_panel(
     keep = [*also_kept, *(interval for band in panel.bands for interval in band.intervals)]
     for line in panel.lines:
         time_s, values = drawn(line.time_s, line.values, view.buckets, keep)
-        figure.add_trace(_line_trace(line, time_s * unit, values, main))
+        parts.traces.append(_line_trace(line, time_s * unit, values, main))
     for band in panel.bands:
         if band.shaded:
-            figure.add_trace(_band_trace(band, over, unit))
+            parts.traces.append(_band_trace(band, over, unit))
     for level in panel.levels:
-        _add_level(figure, level, main)
-    layout = {
-        _layout_key(main): {
-            "domain": list(domain),
-            "fixedrange": True,
-            "gridcolor": "#d0d0d0",
-            "zeroline": False,
-            "nticks": 5,
-            "exponentformat": "SI",
-            **_y_range(panel),
-        },
-        _layout_key(over): {"domain": list(domain), "overlaying": main, "range": [0, 1], "visible": False, "fixedrange": True},
+        _add_level(parts, level, main)
+    parts.axes[_layout_key(main)] = {
+        "domain": list(domain),
+        "fixedrange": True,
+        "gridcolor": "#d0d0d0",
+        "zeroline": False,
+        "nticks": 5,
+        "exponentformat": "SI",
+        **_y_range(panel),
     }
-    figure.update_layout(layout)
-    figure.add_annotation(
-        text=title_text(panel.title),
-        x=0,
-        xref="paper",
-        y=domain[1],
-        yref="paper",
-        xanchor="left",
-        yanchor="bottom",
-        showarrow=False,
-        font={"size": 12},
+    parts.axes[_layout_key(over)] = {"domain": list(domain), "overlaying": main, "range": [0, 1], "visible": False, "fixedrange": True}
+    parts.annotations.append(
+        {
+            "text": title_text(panel.title),
+            "x": 0,
+            "xref": "paper",
+            "y": domain[1],
+            "yref": "paper",
+            "xanchor": "left",
+            "yanchor": "bottom",
+            "showarrow": False,
+            "font": {"size": 12},
+        }
     )
 
 
@@ -274,26 +284,30 @@ def _faint(colour: str, opacity: float = 0.25) -> str:
     return f"rgba({red},{green},{blue},{opacity})"
 
 
-def _add_level(figure: go.Figure, level: Level, axis: str) -> None:
-    figure.add_shape(
-        type="line",
-        x0=0,
-        x1=1,
-        xref="paper",
-        y0=level.value,
-        y1=level.value,
-        yref=axis,
-        line={"color": COLOURS["gray"], "width": 1.2, "dash": "dash" if level.value else "solid"},
+def _add_level(parts: _Parts, level: Level, axis: str) -> None:
+    parts.shapes.append(
+        {
+            "type": "line",
+            "x0": 0,
+            "x1": 1,
+            "xref": "paper",
+            "y0": level.value,
+            "y1": level.value,
+            "yref": axis,
+            "line": {"color": COLOURS["gray"], "width": 1.2, "dash": "dash" if level.value else "solid"},
+        }
     )
     if level.name:
-        figure.add_annotation(
-            text=title_text(level.name, 20),
-            x=1,
-            xref="paper",
-            y=level.value,
-            yref=axis,
-            xanchor="right",
-            yanchor="bottom" if level.side == "above" else "top",
-            showarrow=False,
-            font={"size": 10},
+        parts.annotations.append(
+            {
+                "text": title_text(level.name, 20),
+                "x": 1,
+                "xref": "paper",
+                "y": level.value,
+                "yref": axis,
+                "xanchor": "right",
+                "yanchor": "bottom" if level.side == "above" else "top",
+                "showarrow": False,
+                "font": {"size": 10},
+            }
         )

@@ -6,6 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
@@ -13,7 +14,8 @@ from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
 from lnetstat.errors import SourceError
-from lnetstat.frames import Frames, load
+from lnetstat.frames import Frames, kernels, load
+from lnetstat.frames.shapes import Shape
 from lnetstat.model import Snapshot, Source, State
 from lnetstat.recording import Recording, RecordingWriter
 
@@ -21,7 +23,7 @@ HEADER = "nid                      refs state  last   max   rtr   min    tx   mi
 NIS = "nid                      status alive refs peer  rtr   max    tx   min\n"
 
 
-def row(nid: str, tx: int = 8, queue: int = 0) -> str:
+def row(nid: str, tx: int = 8, queue: int | str = 0) -> str:
     return f"{nid:<24} {1:4} {'up':>5} {-1:5} {8:5} {8:5} {8:5} {tx:5} {min(tx, 3):5} {queue}\n"
 
 
@@ -40,15 +42,21 @@ class Given:
 
 
 def load_both_ways(snapshots: list[Snapshot]) -> Frames:
-    """Load them directly and through a recording, check that both agree, return the frames."""
+    """Load them directly and through a recording, with and without compiled code; check that all agree, return the frames."""
     plain = load(Given(snapshots))
     with TemporaryDirectory() as folder:
         with RecordingWriter(folder, free_bytes_min=0) as writer:
             for one in snapshots:
                 writer.write([one])
-        short = load(Recording(folder))
-    assert_same(short, plain)
+        for is_compiled in (False, True):
+            assert_same(load_short(folder, is_compiled=is_compiled), plain)
     return plain
+
+
+def load_short(folder: str | Path, *, is_compiled: bool, **window: int) -> Frames:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernels, "is_worth_it", lambda lines: is_compiled)
+        return load(Recording(folder), **window)
 
 
 def assert_same(first: Frames, second: Frames) -> None:
@@ -187,7 +195,7 @@ def histories(draw: Callable[..., Any]) -> list[Snapshot]:
     return snapshots
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(histories())
 def test_the_short_way_and_the_long_way_agree(snapshots: list[Snapshot]) -> None:
     load_both_ways(snapshots)
@@ -289,4 +297,27 @@ def test_hostile_words_are_found_the_same_by_the_short_way(damage: list[tuple[in
 def test_real_recordings_are_the_same_by_the_short_way(folder: Path) -> None:
     recording = Recording(folder)
     until_ns = next(islice(recording.snapshots(), 300, None)).time_ns
-    assert_same(load(recording, end_ns=until_ns), load(Given(list(recording.snapshots(end_ns=until_ns)))))
+    plain = load(Given(list(recording.snapshots(end_ns=until_ns))))
+    for is_compiled in (False, True):
+        assert_same(load_short(folder, is_compiled=is_compiled, end_ns=until_ns), plain)
+
+
+@pytest.mark.parametrize("number", ["0", "-7", "9" * 18, "-" + "9" * 18, "0" * 17 + "5", "9223372036854775807", "-9223372036854775809"])
+def test_numbers_up_to_the_bounds_of_64_bits_are_exact_and_beyond_them_missing(number: str) -> None:
+    texts = [HEADER + row("1@gni", queue=queue) + row("2@gni") for queue in ("1", number, "3")]
+    column = load_both_ways([snapshot(text, second) for second, text in enumerate(texts)]).tables["peers"]["queue_bytes"]
+    fits = -(1 << 63) <= int(number) < 1 << 63
+    assert [None if pd.isna(value) else int(value) for value in column[::2]] == [1, int(number) if fits else None, 3]
+
+
+def test_compiled_code_is_what_reads_many_lines() -> None:
+    """Else the tests above would compare the same with the same."""
+    lines = [b"1@gni up 5\n", b"2@gni NA -7\n"]
+    shape = Shape(3, (0,), ((2, "tx_credits"),), ((1, "state"),))
+    words = kernels.Words([line.split() for line in lines])
+    read = words.read(shape, b"".join(lines * 3), np.array([0, 1] * 3))
+    assert read is not None
+    assert read[2].tolist() == [5, -7] * 3
+    assert [kernels.label(number) for number in read[1].tolist()] == [b"up", b"NA"] * 3
+    assert words.read(shape, b"".join(lines), np.array([1, 0])) is None, "a row of another name"
+    assert kernels.is_worth_it(kernels.WORTH_LINES)
