@@ -67,12 +67,12 @@ def folded(
 
 def _cycles(signal: Signal, onsets: FloatArray, edges: FloatArray) -> FloatArray:
     """Return the mean rate of each incident in each bin, shape (incidents, bins); NaN where there is no sample."""
-    result = np.full((onsets.size, edges.size - 1), np.nan)
-    for number, onset in enumerate(onsets):
-        first, stop = np.searchsorted(signal.time_s, (onset + edges[0], onset + edges[-1]))
-        place = np.digitize(signal.time_s[first:stop] - onset, edges) - 1
-        place = np.clip(place, 0, edges.size - 2)
-        total = np.bincount(place, weights=signal.rate[first:stop], minlength=edges.size - 1)
-        count = np.bincount(place, minlength=edges.size - 1)
-        result[number, count > 0] = total[count > 0] / count[count > 0]
-    return result
+    bins = edges.size - 1
+    first, stop = np.searchsorted(signal.time_s, onsets + edges[0]), np.searchsorted(signal.time_s, onsets + edges[-1])
+    counts = stop - first
+    incident = np.repeat(np.arange(onsets.size), counts)
+    samples = np.arange(incident.size) + np.repeat(first - (np.cumsum(counts) - counts), counts)
+    place = np.clip(np.digitize(signal.time_s[samples] - onsets[incident], edges) - 1, 0, bins - 1) + incident * bins
+    total = np.bincount(place, weights=signal.rate[samples], minlength=onsets.size * bins)
+    count = np.bincount(place, minlength=onsets.size * bins)
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan).reshape(onsets.size, bins)
