@@ -173,3 +173,23 @@ def test_a_captured_complaint_of_cat_is_no_failure(tmp_path, capsys):
     (tmp_path / "sysfs_lustre_version").write_text("cat: /sys/fs/lustre/version: No such file or directory\n")
     assert cli.run(["analyze", str(tmp_path)]) == 0
     assert "could not be read" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("below", "said"),
+    [
+        (lambda tick: 20 <= tick < 30, "below 0 in 10 of 60 samples, too few spells to tell the share of the time"),
+        (lambda tick: True, "below 0 in all 60 samples"),
+        (lambda tick: tick % 5 == 0, "sampled below 0 20 % of the time (± "),
+    ],
+    ids=["one spell", "always", "again and again"],
+)
+def test_a_share_of_the_time_is_said_only_where_it_is_known(tmp_path, below, said):
+    header = "nid                      refs state  last   max   rtr   min    tx   min queue\n"
+    with RecordingWriter(str(tmp_path)) as writer:
+        for tick in range(60):
+            text = f"{header}10.2.0.1@tcp1 1 up -1 8 8 8 {-3 if below(tick) else 6} -3 0\n"
+            writer.write([Snapshot("peers", "rtr1", (BEGIN + tick) * 10**9, None, 0, State.OK, 0, frozenset(), text)])
+    words = " ".join(run(str(tmp_path)).stdout.split())
+    assert said in words
+    assert ("±" in words) == ("±" in said)
