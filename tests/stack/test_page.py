@@ -2,7 +2,9 @@
 
 import contextlib
 import http.client
+import itertools
 import json
+import math
 import re
 
 import pytest
@@ -108,6 +110,57 @@ def test_views_to_begin_with_are_in_the_page_as_data_that_cannot_act(filled):
     finally:
         file.unlink()
     assert b'id="views-data">[]<' in filled.get(page.PATH).body
+
+
+# Severity 1.0 of protanopia, deuteranopia and tritanopia in linear RGB (Machado, Oliveira and Fernandes 2009, table 1).
+SIGHTS = (
+    ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
+    ((0.152286, 1.052583, -0.204868), (0.114503, 0.786281, 0.099216), (-0.003882, -0.048116, 1.051998)),
+    ((0.367322, 0.860646, -0.227968), (0.280085, 0.672501, 0.047413), (-0.011820, 0.042940, 0.968881)),
+    ((1.255528, -0.076749, -0.178779), (-0.078411, 0.930809, 0.147602), (0.004733, 0.691367, 0.303900)),
+)
+# To Oklab (B. Ottosson 2020), where distances are as large as they look.
+TO_CONES = (
+    (0.4122214708, 0.5363325363, 0.0514459929),
+    (0.2119034982, 0.6806995451, 0.1073969566),
+    (0.0883024619, 0.2817188376, 0.6299787005),
+)
+TO_LAB = (
+    (0.2104542553, 0.7936177850, -0.0040720468),
+    (1.9779984951, -2.4285922050, 0.4505937099),
+    (0.0259040371, 0.7827717662, -0.8086757660),
+)
+APART = 0.07  # in Oklab, whose black and white are 1 apart
+CONTRAST = 3  # of graphical objects on their ground: WCAG 2.2, 1.4.11
+
+
+def times(matrix, colour):
+    return [sum(factor * part for factor, part in zip(row, colour, strict=True)) for row in matrix]
+
+
+def linear(name, css):
+    """Return a colour of the stylesheet in linear RGB."""
+    parts = [int(part, 16) / 255 for part in re.search(rf"--{name}: #(..)(..)(..);", css).groups()]
+    return [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+
+
+def luminance(colour):
+    return sum(factor * part for factor, part in zip((0.2126, 0.7152, 0.0722), colour, strict=True))
+
+
+@pytest.mark.parametrize("theme", [0, 1, 2], ids=["light", "dark", "dark as the system has it"])
+def test_curves_are_told_apart_by_everybody_and_seen_on_their_ground(theme):
+    css = re.split(r"\n +color-scheme:", (page.SOURCES / "page.css").read_text())[theme + 1]
+    curves = [linear(f"curve-{number}", css) for number in range(7)]
+    for sight in SIGHTS:
+        seen = [times(sight, curve) for curve in curves]
+        labs = [
+            times(TO_LAB, [max(0, cone) ** (1 / 3) for cone in times(TO_CONES, [min(1, max(0, part)) for part in each])]) for each in seen
+        ]
+        assert min(math.dist(one, other) for one, other in itertools.combinations(labs, 2)) > APART
+    ground = luminance(linear("paper", css))
+    for light in map(luminance, curves):
+        assert (max(light, ground) + 0.05) / (min(light, ground) + 0.05) >= CONTRAST
 
 
 def test_the_policy_lets_only_this_server_speak(filled):
