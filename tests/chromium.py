@@ -10,7 +10,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -174,15 +174,25 @@ def chromium(folder: Path, *options: str) -> Iterator[Browser]:
 
 
 def look(folder: Path, url: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Let the browser look at one address until nothing moves any more; console messages come on stderr."""
+    """Let the browser look at one address until nothing moves any more; console messages come on stderr.
+
+    With virtual time a busy machine's browser now and then waits for itself for ever: it is started anew, twice.
+    """
+    for attempt in range(2):
+        with suppress(subprocess.TimeoutExpired):
+            return _look(folder / f"profile{attempt}", url, *arguments, timeout_s=60)
+    return _look(folder / "profile", url, *arguments, timeout_s=120)
+
+
+def _look(profile: Path, url: str, *arguments: str, timeout_s: float) -> subprocess.CompletedProcess[str]:
     command = [
         str(CHROMIUM),
         *OPTIONS,
-        f"--user-data-dir={folder / 'profile'}",
+        f"--user-data-dir={profile}",
         "--enable-logging=stderr",
         "--v=0",
         "--virtual-time-budget=20000",
         *arguments,
         url,
     ]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    return subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=True)

@@ -286,7 +286,8 @@ class Agent:
             self._tell("*", words if nothing else "", "LNet is there")
         for problem in self._source.problems:
             self._tell(problem, problem, "")
-        if self._roles.update(snapshots) and (self._second or self._settings.config):  # no news at the start of a run by hand
+        had_roles = bool(self._roles.names)
+        if self._roles.update(snapshots) and (had_roles or self._settings.config):  # by hand, what a node was at first is no news
             self._report(f"this node is now: {', '.join(self._roles.names) or 'nothing of Lustre'}")
 
     def _why(self, snapshot: Snapshot) -> str:

@@ -2,11 +2,11 @@
 
 import os
 import shutil
-import subprocess
 
 import pytest
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+from tests.chromium import CHROMIUM, look
+
 FIRST_LINE = (0x1F, 0x77, 0xB4)  # the first of lineColors
 
 
@@ -14,9 +14,7 @@ def screenshot(url, folder):
     """Return the page as {(red, green, blue): pixels}. SCREENSHOTS=DIR in the environment keeps the picture to be looked at."""
     cairocffi = pytest.importorskip("cairocffi", reason="no libcairo.so.2 here to read a picture with", exc_type=(ImportError, OSError))
     picture = folder / "page.png"
-    options = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1280,1100", "--virtual-time-budget=10000"]
-    command = [CHROMIUM, *options, f"--user-data-dir={folder / 'profile'}", f"--screenshot={picture}", url]
-    subprocess.run(command, capture_output=True, timeout=120, check=True)
+    look(folder, url, "--window-size=1280,1100", f"--screenshot={picture}")
     if keep := os.environ.get("SCREENSHOTS"):
         shutil.copy(picture, os.path.join(keep, url.rstrip("/").rpartition("/")[2].partition("?")[0] + ".png"))
     surface = cairocffi.ImageSurface.create_from_png(str(picture))
