@@ -15,6 +15,7 @@ import click
 from lnetstat import __version__
 from lnetstat.cli._completing import CompletesVerbs
 from lnetstat.errors import LnetstatError, bug_line
+from lnetstat.words import printable
 
 
 class _Verbs(CompletesVerbs):
@@ -30,6 +31,15 @@ class _Verbs(CompletesVerbs):
             return None
         command: click.Command = importlib.import_module(f"{__name__}.{cmd_name}").command
         return command
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        verbs = self.list_commands(ctx)
+        if args[0] not in verbs and not args[0].startswith("-") and not ctx.resilient_parsing:
+            from difflib import get_close_matches
+
+            near = get_close_matches(args[0], verbs, n=1)
+            ctx.fail(f"there is no verb {printable(args[0])}{f', did you mean {near[0]}?' if near else ': lnetstat --help lists them'}")
+        return super().resolve_command(ctx, args)
 
     def short_help_of(self, verb: str) -> str:
         return _first_line(verb)

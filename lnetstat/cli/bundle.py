@@ -10,10 +10,12 @@ import click
 
 from lnetstat.cli import _schemas
 from lnetstat.cli._options import Interval, Name, schema_option
+from lnetstat.model import State
 from lnetstat.words import iso, printable
 
 if TYPE_CHECKING:
     from lnetstat.bundle.writing import Member
+    from lnetstat.model import Snapshot
 
 
 @click.command()
@@ -37,12 +39,13 @@ def command(
     config: str | None,
     status_file: str | None,
     as_json: bool,
-) -> None:
+) -> int:
     """Put raw inputs for a bug report into one archive, with stand-ins for NIDs, host names and UUIDs.
 
     Holds every file that lnetstat reads, some samples of each, versions, what `doctor` says, the agent's settings and status, and a
     manifest in words. The same name has the same stand-in in every file; nets, numbers and columns stay. Only its owner may read the
-    archive; look into it before you send it: `lnetstat dump FILE.tar.gz`. Nothing on the node is changed.
+    archive; look into it before you send it: `lnetstat dump FILE.tar.gz`. Nothing on the node is changed. Exit status 3: it is written,
+    but nothing of LNet or Lustre could be read.
 
     \b
     Examples:
@@ -79,10 +82,19 @@ def command(
         printable(f"lnetstat: {path}: {len(files)} files, {size} bytes, for you alone to read (0600): look into it before you send it"),
         err=True,
     )
+    is_empty = not any(_is_of_lustre(snapshot) for snapshots in material.samples for snapshot in snapshots)
+    if is_empty:
+        where = "" if root == "/" else f" under {printable(root)}"
+        click.echo(f"lnetstat: no file of LNet or Lustre could be read{where}: is LNet loaded, is debugfs mounted, are you root?", err=True)
     if as_json:
         click.echo(json.dumps(_as_json(path, size, files, names_kept=keep_names, map_path=map_path)))
     elif path != "-":
         click.echo(path)
+    return 3 if is_empty else 0
+
+
+def _is_of_lustre(snapshot: "Snapshot") -> bool:
+    return snapshot.state in (State.OK, State.PARTIAL) and snapshot.name != "proc/stat"
 
 
 def _as_json(path: str, size: int, files: "Sequence[Member]", *, names_kept: bool, map_path: str | None) -> dict[str, Any]:

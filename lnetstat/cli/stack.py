@@ -40,7 +40,13 @@ def command() -> None:
 @click.option("--port", type=click.IntRange(1, 65_535), help=f"Port of graphite-web [default: as before, at first {WEB_PORT}].")
 @click.option("--carbon-port", type=click.IntRange(1, 65_535), help=f"Port of carbon [default: as before, at first {CARBON_PORT}].")
 def up(folder: Path | None, port: int | None, carbon_port: int | None) -> None:
-    """Start carbon-cache and graphite-web; harmless where they run."""
+    """Start carbon-cache and graphite-web; harmless where they run.
+
+    \b
+    Examples:
+      lnetstat stack up
+      lnetstat stack up --dir /tmp/stack --port 8080 --carbon-port 2003
+    """
     stack = Stack(folder, port, carbon_port, tell=_tell)
     _print(stack.up())
     click.echo(f"stop with: lnetstat stack down{f' --dir {folder}' if folder else ''}", err=True)
@@ -49,7 +55,13 @@ def up(folder: Path | None, port: int | None, carbon_port: int | None) -> None:
 @command.command()
 @dir_option
 def down(folder: Path | None) -> None:
-    """Stop graphite-web, then carbon-cache, which writes what it holds: no point that it has taken is lost."""
+    """Stop graphite-web, then carbon-cache, which writes what it holds: no point that it has taken is lost.
+
+    \b
+    Examples:
+      lnetstat stack down
+      lnetstat stack down --dir /tmp/stack
+    """
     ran = Stack(folder, tell=_tell).down()
     click.echo("stopped" if ran else "not running")
 
@@ -60,7 +72,13 @@ def down(folder: Path | None) -> None:
 @schema_option(_schemas.stack_status)
 @click.pass_context
 def status(context: click.Context, folder: Path | None, as_json: bool) -> None:
-    """Say what runs and where. Exit status 0: running; 3: half or not running."""
+    """Say what runs and where. Exit status 0: running; 3: half or not running.
+
+    \b
+    Examples:
+      lnetstat stack status
+      lnetstat stack status --json
+    """
     found = Stack(folder, tell=_tell).status()
     if as_json:
         click.echo(json.dumps(document_of(found)))
@@ -74,7 +92,13 @@ def status(context: click.Context, folder: Path | None, as_json: bool) -> None:
 @click.option("--site", is_flag=True, help="Only the sections for lnetstat's metrics, to stand first in a site's own files.")
 @click.option("--series", type=click.IntRange(1), default=SERIES_MAX, show_default=True, help="Series a node sends, for the sizes.")
 def show_schemas(site: bool, series: int) -> None:
-    """Print storage-schemas.conf and storage-aggregation.conf, and the disk space that they need."""
+    """Print storage-schemas.conf and storage-aggregation.conf, and the disk space that they need.
+
+    \b
+    Examples:
+      lnetstat stack schemas
+      lnetstat stack schemas --site --series 2000
+    """
     click.echo("# ---- storage-schemas.conf: the first section whose pattern fits counts\n" + schemas.storage_schemas(site=site))
     click.echo(
         "# ---- storage-aggregation.conf: both are read when a series' file is made, never again\n" + schemas.storage_aggregation(site=site)

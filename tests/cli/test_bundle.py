@@ -282,3 +282,14 @@ def test_a_bundle_is_bounded(tree, tmp_path, monkeypatch):
     files, everything = unpacked((tmp_path / "b.tar.gz").read_bytes())
     assert sum(name.endswith("/peers") for name in files) == 1
     assert b"a bundle holds 1 MiB in all" in everything
+
+
+def test_a_bundle_without_anything_of_lnet_is_written_and_told(tmp_path):
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc" / "stat").write_text("cpu  1 2 3 4 5 6 7 8 0 0\n")
+    path = tmp_path / "b.tar.gz"
+    words = ["--root", str(tmp_path), "-o", str(path), "--samples", "1"]
+    done = CliRunner().invoke(command, words, standalone_mode=False)
+    assert (done.return_value, done.stdout) == (3, f"{path}\n")
+    assert f"no file of LNet or Lustre could be read under {tmp_path}: is LNet loaded" in done.stderr
+    assert path.exists()

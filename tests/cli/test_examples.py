@@ -11,11 +11,15 @@ from click.testing import CliRunner
 from lnetstat.cli import lnetstat
 
 VERBS = lnetstat.list_commands(None)
+# With those inside of a group: stack up.
+COMMANDS = [*VERBS, *(f"{verb} {name}" for verb in VERBS for name in getattr(lnetstat.get_command(None, verb), "commands", {}))]
 OPERATORS = {"&", "&&", "|", ">", "<", "<(", ")", ";"}
 
 
-def help_of(verb):
-    return inspect.cleandoc(lnetstat.get_command(None, verb).help or "")
+def help_of(words):
+    verb, *inner = words.split()
+    command = lnetstat.get_command(None, verb)
+    return inspect.cleandoc((command.commands[inner[0]] if inner else command).help or "")
 
 
 def commands(text):
@@ -36,14 +40,14 @@ def commands(text):
                 part.append(word)
 
 
-EXAMPLES = sorted({(verb, " ".join(map(shlex.quote, words))) for verb in VERBS for words in commands(help_of(verb))})
+EXAMPLES = sorted({(verb, " ".join(map(shlex.quote, words))) for verb in COMMANDS for words in commands(help_of(verb))})
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", COMMANDS)
 def test_help_shows_examples_of_the_verb(verb):
-    shown = CliRunner().invoke(lnetstat, [verb, "--help"]).stdout
+    shown = CliRunner().invoke(lnetstat, [*verb.split(), "--help"]).stdout
     assert "Examples:" in shown
-    assert [words for each, words in EXAMPLES if each == verb and words.split()[0] == verb]
+    assert [words for each, words in EXAMPLES if each == verb and f"{words} ".startswith(f"{verb} ")]
 
 
 @pytest.mark.parametrize("line", sorted({words for _, words in EXAMPLES}))

@@ -38,6 +38,13 @@ def test_wrong_options_are_status_2_in_one_line(words, capsys):
     assert "Error: " in capsys.readouterr().err
 
 
+def test_a_verb_that_is_none_is_told_with_the_one_that_was_meant(capsys):
+    assert run(["anlyze", "rec"]) == 2
+    assert "Error: there is no verb anlyze, did you mean analyze?" in capsys.readouterr().err
+    assert run(["\x1b[2J"]) == 2
+    assert "Error: there is no verb \\x1b[2J: lnetstat --help lists them" in capsys.readouterr().err
+
+
 def test_a_folder_of_recordings_is_not_read_as_something_else(capsys):
     assert run(["analyze", str(SAMPLES)]) == 3
     assert " recordings: name those to read" in capsys.readouterr().err
