@@ -131,7 +131,8 @@ def command(source: str | None, root: str, hosts: tuple[str, ...] | None, timeou
     try:
         results = _results(source, root, hosts, timeout_s, notes, **options)
     except LnetstatError as error:
-        return _unknown(f"{what}: cannot be read: {error}", json_output, what)
+        # Most of our errors begin with the name of what cannot be read.
+        return _unknown(f"{what}: cannot be read: {str(error).removeprefix(f'{what}: ')}", json_output, what)
     except OSError as error:
         return _unknown(f"{what}: cannot be read: {error.strerror or error}", json_output, what)
     except Exception as error:

@@ -137,13 +137,18 @@ class _Tree:
     def __init__(self, folder: str, say: Say, *, several: bool) -> None:
         self._folder, self._say, self._several = Path(folder), say, several
         self.refused: set[str] = set()
+        self._first_host = ""
         if self._folder.resolve() == Path("/"):
             raise SourceError("--to /: a replay would pass for this node's own files: choose a folder")
 
     def what_was_done(self) -> str:
-        return f"; to {self._folder}"
+        each = (
+            f", in a folder for each host, as {self._folder / _as_folder(self._first_host)}" if self._several and self._first_host else ""
+        )
+        return f"; to {self._folder}{each}"
 
     def take(self, snapshot: Snapshot) -> None:
+        self._first_host = self._first_host or snapshot.host
         try:
             write_tree(snapshot, self._folder / _as_folder(snapshot.host) if self._several else self._folder)
         except SourceError as error:

@@ -66,6 +66,14 @@ def test_no_lnet_is_unknown_with_what_was_tried(tmp_path):
     assert line.startswith(f"LNET UNKNOWN: {tmp_path}: cannot be read: no tables of LNet: tried {tmp_path}/sys/kernel/debug/lnet/peers")
 
 
+def test_what_cannot_be_read_is_named_once(tmp_path):
+    for source in (str(tmp_path / "none"), "graphite://127.0.0.1:1"):
+        status, (line,) = check(source)
+        assert status == 3
+        assert line.startswith(f"LNET UNKNOWN: {source}: cannot be read: ")
+        assert line.count(source) == 1
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can drop its rights")
 def test_a_forbidden_table_is_unknown(router):
     for path in (router, *router.parents):

@@ -93,10 +93,11 @@ def test_files_end_as_the_last_tick_left_them(tmp_path: Path) -> None:
     assert (tmp_path / "tree" / "peers").read_text() == PEERS.format(10)
 
 
-def test_several_hosts_get_a_folder_each(tmp_path: Path) -> None:
+def test_several_hosts_get_a_folder_each(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     recording = record(tmp_path / "rec", hosts=("rtr1", "../evil"))
     assert run(["replay", str(recording), "--to", str(tmp_path / "tree"), "--speed", "1e6"]) == 0
     assert sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("peers")) == ["tree/_evil/peers", "tree/rtr1/peers"]
+    assert f"; to {tmp_path}/tree, in a folder for each host, as {tmp_path}/tree/" in capsys.readouterr().err
 
 
 def test_a_hostile_name_is_told_and_left_out_and_the_rest_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
