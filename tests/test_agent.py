@@ -194,3 +194,17 @@ def test_what_the_bounds_of_a_recording_drop_is_told(tree, tmp_path):
     assert "oldest segments dropped to stay within the bounds" in done.stderr
     assert sum(path.stat().st_size for path in (tmp_path / "rec").iterdir()) <= 200_000
     assert list(Recording(tmp_path / "rec").snapshots(names=["peers"]))
+
+
+ENDED = """
+import os, signal, sys
+from lnetstat.agent import process
+process.Agent.run = lambda self: os.kill(os.getpid(), signal.SIGTERM) is None
+print(process.main(sys.argv[1]), signal.getitimer(signal.ITIMER_REAL)[0])
+"""
+
+
+def test_no_alarm_goes_off_once_a_signal_has_ended_it(tree):
+    settings = agent_command(AgentSettings(root=str(tree), stdout=True))[-1]
+    done = subprocess.run([sys.executable, "-c", ENDED, settings], capture_output=True, text=True, timeout=60)
+    assert done.stdout.split() == ["0", "0.0"], done.stderr

@@ -35,7 +35,6 @@ def become(settings: AgentSettings) -> None:
 
 def main(text: str) -> int:
     """Run the agent with settings in JSON; return the exit status."""
-
     settings = settings_from_json(text)
     try:
         agent = Agent(settings, report, service=Service(os.environ))
@@ -55,6 +54,8 @@ def main(text: str) -> int:
     except Exception as error:
         report(bug_line(error))
         return 4
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)  # at Python's own end nobody handles it any more: it would kill
     if signal.SIGINT in signals:
         return 130
     return 0 if done else 3

@@ -428,9 +428,10 @@ def test_a_full_spool_and_a_damaged_one_are_told_once_and_again_when_it_has_doub
     segment.write_bytes(bytes(data))
     with contextlib.closing(socket.create_server(("127.0.0.1", peer.port))) as listener:
         told.clear()
-        sink = CarbonSink("127.0.0.1", peer.port, pacer=quick(), spool=spool_at(tmp_path / "spool"), report=told.append)
+        spool = spool_at(tmp_path / "spool")
+        sink = CarbonSink("127.0.0.1", peer.port, pacer=quick(), spool=spool, report=told.append, resend_s=0.1)
         with listener.accept()[0] as connection:
-            reader = threading.Thread(target=drain, args=(connection,))
+            reader = threading.Thread(target=lambda: (drain(connection), connection.close()))  # as Carbon at the end of a stream
             reader.start()
             assert sink.flush(60)
             sink.offer([Point("a.b", 1.0, 1)])
