@@ -7,6 +7,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -60,7 +61,7 @@ def test_the_process_carries_the_standard_library_only(tree):
 
 def test_a_recording_keeps_every_byte_and_what_was_not_there(tree, tmp_path):
     (tree / "buffers").unlink()
-    done = run(root=str(tree), host="rtr", recording=str(tmp_path / "rec"), interval_s=0.05, samples=5)
+    done = run(root=str(tree), host="rtr", recording=str(tmp_path / "rec"), interval_s=0.5, samples=5)
     assert done.returncode == 0
     snapshots = list(Recording(tmp_path / "rec").snapshots())
     peers = [snapshot for snapshot in snapshots if snapshot.name == "peers"]
