@@ -137,7 +137,7 @@ def demo() -> int:
     say("Look at")
     for part in (REAL, SIMULATED):
         print(f"  the report, {part.report:<12}{(HERE / folder / report_file(part)).as_uri()}")
-        print(f"{'':<26}(its times are those of the recording: {own_times(part)})")
+        print(f"{'':<26}(times in the report are those of the recording: {own_times(part)})")
     if is_up:
         offered = [*(view(each) for each in shown), itself(began)]
         (HERE / STACK / VIEWS).write_text(json.dumps(offered, indent=1))
@@ -224,7 +224,7 @@ def report_file(part: Part) -> str:
 def own_times(part: Part) -> str:
     """Return when it was recorded, in words."""
     begin, end = part.times()
-    return f"{begin:%Y-%m-%d %H:%M:%S} to {end:%H:%M:%S} UTC"
+    return f"{begin:%Y-%m-%d %H:%M} to {end:%H:%M} UTC"
 
 
 def query(dashboard: str, begin: datetime, end: datetime) -> str:

@@ -344,6 +344,21 @@ def test_keys_a_switch_that_is_remembered_and_an_address_that_is_not_understood(
     assert "Left at the worst peer." in seen.value("document.querySelector('.panel').innerText")
 
 
+def test_the_report_of_a_recording_that_was_moved_is_linked_with_the_times_that_stand_in_it(view, rig):
+    file = rig.stack.folder / page.VIEWS
+    moved = {"title": "Moved", "words": NASTY, "query": "?last=5", "report": "report-moved.html", "times": "2012-05-01 00:00 to 00:15 UTC"}
+    file.write_text(json.dumps([moved, moved | {"title": "Bare", "report": "", "times": "never"}]))
+    try:
+        seen, narrow = view(last=5), view(width=390, last=5)
+    finally:
+        file.unlink()
+    listed = seen.value("[...document.querySelectorAll('#views li')].map((each) => each.textContent)")
+    assert listed[0].endswith("Its report (times in the report are those of the recording: 2012-05-01 00:00 to 00:15 UTC).")
+    assert listed[1] == f"Bare: {NASTY} "
+    assert seen.value("document.querySelector('#views a[href=\"report-moved.html\"]').checkVisibility()")
+    assert not narrow.value("document.querySelector('#views li').checkVisibility()"), "they would fill a phone's screen"
+
+
 @pytest.mark.parametrize("width", [390, 1280])
 def test_the_page_fits_a_phone_and_a_desk(view, rig, width):
     seen = view(width=width, host="rtr1", **around(rig))

@@ -69,7 +69,7 @@ export async function draw(place, panel, curves, range, incidents) {
     },
     yaxis2: { overlaying: "y", side: "right", fixedrange: true, showgrid: false, rangemode: "tozero", tickmode: "auto", nticks: 6 },
     shapes: [...(panel.events ? incidents.slice(-MOST_BANDS).flatMap((each) => bands(each, colours)) : []), ...visible.map((each) => level(each, colours))],
-    annotations: visible.map((each) => words(each, y, colours)),
+    annotations: visible.map((each) => words(each, visible, y, colours)),
   };
   place.querySelector(".sketch")?.remove();
   await Plotly.react(place, traces, layout, { responsive: true, displayModeBar: false, doubleClick: false, showTips: false });
@@ -171,10 +171,12 @@ function level(threshold, colours) {
   };
 }
 
-function words(threshold, y, colours) {
+function words(threshold, all, y, colours) {
   const atBottom = y && threshold.value - y[0] < 0.1 * (y[1] - y[0]); // below it the words would lie on the time axis
+  // Above it they would lie on the next line.
+  const crowded = y && all.some(({ value }) => value > threshold.value && value - threshold.value < 0.1 * (y[1] - y[0]));
   return {
-    text: inert(threshold.words, 60), xref: "paper", ...(threshold.level === "critical" ? { x: 1, xanchor: "right" } : { x: 0, xanchor: "left" }), y: threshold.value, yanchor: threshold.below && !atBottom ? "top" : "bottom",
+    text: inert(threshold.words, 60), xref: "paper", ...(threshold.level === "critical" ? { x: 1, xanchor: "right" } : { x: 0, xanchor: "left" }), y: threshold.value, yanchor: (threshold.below || crowded) && !atBottom ? "top" : "bottom",
     showarrow: false, font: { size: 11, color: colours[threshold.level] }, bgcolor: colours.paper, borderpad: 1, opacity: 0.9,
   };
 }

@@ -4,7 +4,7 @@ import { Failure, events, lastOf, names, pace } from "./graphite.js";
 import { fits, isPattern } from "./hosts.js";
 import { LOOK_BACK_MS, hostsOf, paired } from "./incidents.js";
 import { clock, span, stamp } from "./numbers.js";
-import { Panel, make } from "./panel.js";
+import { Panel, coded, make } from "./panel.js";
 import { RANGES, address, instant, rangeOf, read } from "./state.js";
 import { MISSING, plotly } from "./draw.js";
 
@@ -73,7 +73,7 @@ function build() {
   };
   panels = state.dashboard.panels.map((definition) => new (definition.kind === "folded" ? FoldedPanel : Panel)(definition, page));
   at("panels").replaceChildren(...panels.map((panel) => panel.element));
-  at("about").textContent = state.dashboard.description;
+  at("about").replaceChildren(...coded(state.dashboard.description));
   document.title = `${state.dashboard.title} · lnetstat`;
   panels.forEach((panel) => {
     panel.near = inWindow(panel.element);
@@ -233,14 +233,14 @@ function chooseHost() {
 
 function listViews() {
   at("views").hidden = !views.length;
-  at("views").replaceChildren("Begin here:", ...views.map((each) => {
-    const item = make("span", {});
+  at("views").querySelector("ol").replaceChildren(...views.map((each) => {
+    const item = make("li", {});
     const link = make("a", { textContent: each.title, href: each.query, title: each.words });
     if (new URLSearchParams(each.query).get("from") === new URLSearchParams(location.search).get("from")) link.setAttribute("aria-current", "true");
     item.append(link, ": ", each.words, " ");
     if (each.report) item.append(make("a", { textContent: "Its report", href: each.report }));
     // Here a recording ends when it was replayed, there it lies where it was recorded.
-    if (each.report && each.times) item.append(` (times in the report are those of the recording: ${each.times})`);
+    if (each.report && each.times) item.append(` (times in the report are those of the recording: ${each.times}).`);
     return item;
   }));
 }
@@ -379,7 +379,7 @@ function listen() {
     zoom(from, until);
   });
   addEventListener("popstate", open);
-  const unfold = () => { at("menu").open = !NARROW.matches; };
+  const unfold = () => { at("menu").open = at("views").open = !NARROW.matches; };
   NARROW.addEventListener("change", unfold);
   unfold();
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => panels.forEach((panel) => panel.show(marked)));

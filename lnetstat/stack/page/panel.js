@@ -22,7 +22,8 @@ export class Panel {
     this.element = make("section", { className: "panel" });
     const title = make("h2", { id: `title-${definition.slug}`, textContent: definition.title });
     this.unit = make("span", { className: "unit", textContent: definition.unit && `in ${definition.unit}` });
-    const about = make("p", { className: "description", id: `about-${definition.slug}`, textContent: definition.description });
+    const about = make("p", { className: "description", id: `about-${definition.slug}` });
+    about.append(...coded(definition.description));
     about.setAttribute("role", "tooltip");
     const info = make("button", { type: "button", className: "info", textContent: "i" });
     info.setAttribute("aria-label", `What is “${definition.title}”?`);
@@ -207,6 +208,11 @@ function label(target, found, alone) {
 
 function utc(text) {
   return typeof text === "string" ? `${text.replace(" ", "T")}${/Z$/.test(text) ? "" : text.length > 10 ? "Z" : ""}` : new Date(text).toISOString();
+}
+
+/** Return the parts of a text; what stands between backticks is code. */
+export function coded(text) {
+  return text.split("`").map((part, number) => (number % 2 ? make("code", { textContent: part }) : part));
 }
 
 export function make(name, properties) {
