@@ -47,10 +47,10 @@ Examples:
 @schema_option(_schemas.agent)
 @click.pass_context
 def command(ctx: click.Context, /, check_config: str | None, show_status: bool, as_json: bool, **options: Any) -> None:
-    if check_config:
-        ctx.exit(_check(check_config, _given(ctx, options)))
     if as_json and not show_status:
         raise click.UsageError("--json goes with --status")
+    if check_config:
+        ctx.exit(_check(check_config, _given(ctx, options)))
     try:
         if show_status:
             ctx.exit(_show(_status_path(options), as_json))

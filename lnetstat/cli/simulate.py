@@ -51,6 +51,8 @@ def command(name: str | None, listing: bool, show: str | None, **options: Any) -
       lnetstat simulate paper-untuned --to tree --speed 10
       lnetstat simulate --show paper-untuned > mine.toml
     """
+    if options["as_json"] and (listing or show is not None):
+        raise click.UsageError("--json says what was simulated: --list and --show print text")
     if listing or show is not None:
         _print_presets(show)
         return 0

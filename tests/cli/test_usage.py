@@ -30,6 +30,10 @@ PINGS = SAMPLES / "recordings" / "s7-lustre-pings"
         ["analyze", str(PINGS), "--interval", "nan"],
         ["analyze", str(PINGS), "--fail-on", "everything"],
         ["dump", str(PINGS), "--format", "parquet"],
+        ["simulate", "--list", "--json"],
+        ["tables", "--markdown", "--json"],
+        ["tables", "peers", "--metrics"],
+        ["agent", "--check-config", "lnetstat.toml", "--json"],
     ],
     ids=lambda words: " ".join(words[:1] + words[-2:]).replace(str(PINGS), "REC"),
 )
