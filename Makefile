@@ -48,6 +48,7 @@ docs: .venv/ready
 	$(BIN)/python -m lnetstat.dashboards.page > docs/dashboards.md
 	$(BIN)/python -m lnetstat.cli._reference docs
 	$(BIN)/python collectors/collectl/generate.py
+	$(BIN)/python -m lnetstat.cli._links .
 
 # Man pages into build/man; the packages bring theirs.
 man: .venv/ready
