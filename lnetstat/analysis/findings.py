@@ -267,7 +267,7 @@ def _share_below(worst: CreditUse) -> str:
     share = worst.fraction_time_oversubscribed
     if share <= 0:
         return "never caught below 0 by a sample"
-    if worst.samples and worst.fraction_error is not None and worst.fraction_error >= share:  # by chance it might have been none at all
+    if worst.is_chance:
         if worst.samples_below == worst.samples:
             return f"below 0 in all {worst.samples:,} samples"
         return f"below 0 in {worst.samples_below:,} of {worst.samples:,} samples, too few spells to tell the share of the time"

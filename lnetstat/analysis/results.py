@@ -193,6 +193,11 @@ class CreditUse(NamedTuple):
     rows_at_least: bool = False
 
     @property
+    def is_chance(self) -> bool:
+        """Whether the share of the time below 0 is no larger than its error: then it is not told."""
+        return bool(self.samples) and self.fraction_error is not None and self.fraction_error >= self.fraction_time_oversubscribed > 0
+
+    @property
     def few(self) -> bool:
         """Whether there are too few samples to speak of shares of the time."""
         return self.samples is not None and self.samples < FEW

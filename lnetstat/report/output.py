@@ -16,9 +16,9 @@ def check_writable(path: str) -> None:
         os.stat(os.path.join(folder, ""))
     except OSError as error:
         reason = "does not exist: make it" if isinstance(error, FileNotFoundError) else f"cannot be reached: {error.strerror}: mend that"
-        raise SinkError(f"{path}: cannot be written: the folder {folder} {reason}, or name another file with -o") from error
+        raise SinkError(f"{path}: cannot be written: the folder {folder} {reason}, or name another file") from error
     if not _is_special(target) and not os.access(folder, os.W_OK | os.X_OK, effective_ids=True):
-        raise SinkError(f"{path}: cannot be written: no permission to write in {folder}: name another file with -o")
+        raise SinkError(f"{path}: cannot be written: no permission to write in {folder}: name another file")
 
 
 def write_whole(path: str, text: str) -> None:
@@ -40,7 +40,7 @@ def write_bytes(path: str, data: bytes) -> None:
         else:
             _replace(target, data)
     except OSError as error:
-        raise SinkError(f"{path}: cannot be written: {error.strerror or error}: free some space, or name another file with -o") from error
+        raise SinkError(f"{path}: cannot be written: {error.strerror or error}: free some space, or name another file") from error
 
 
 def _is_special(target: str) -> bool:

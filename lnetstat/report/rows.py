@@ -232,7 +232,8 @@ def credit_grid(analysis: Analysis, drawn: Sequence[CreditSeries] = ()) -> Grid:
 
 
 def _credit_cells(use: CreditUse, slug: str) -> tuple[str, ...]:
-    below = f"{use.samples_below} of {plural(use.samples or 0, 'sample')}" if use.few else percent(use.fraction_time_oversubscribed)
+    counted = f"{use.samples_below} of {plural(use.samples or 0, 'sample')}"
+    below = counted if use.few or use.is_chance else percent(use.fraction_time_oversubscribed)
     if use.fraction_windows is not None:
         below += f", in {percent(use.fraction_windows)} of the intervals"
     if use.low_at_start:

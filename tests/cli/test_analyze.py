@@ -184,7 +184,7 @@ def test_a_captured_complaint_of_cat_is_no_failure(tmp_path, capsys):
     ],
     ids=["one spell", "always", "again and again"],
 )
-def test_a_share_of_the_time_is_said_only_where_it_is_known(tmp_path, below, said):
+def test_a_share_of_the_time_is_said_only_where_it_is_known(tmp_path, capsys, below, said):
     header = "nid                      refs state  last   max   rtr   min    tx   min queue\n"
     with RecordingWriter(str(tmp_path)) as writer:
         for tick in range(60):
@@ -193,3 +193,6 @@ def test_a_share_of_the_time_is_said_only_where_it_is_known(tmp_path, below, sai
     words = " ".join(run(str(tmp_path)).stdout.split())
     assert said in words
     assert ("±" in words) == ("±" in said)
+    assert cli.run(["report", str(tmp_path), "--format", "md"]) == 0
+    table = capsys.readouterr().out
+    assert (" of 60 samples" in table) == ("±" not in said), "the report's table says no share either"

@@ -54,7 +54,7 @@ def test_a_pipe_is_written_into_and_not_replaced(tmp_path: Path):
 
 
 def test_a_missing_folder_is_named_with_what_to_do(tmp_path: Path):
-    with pytest.raises(SinkError, match=r"the folder .*/none does not exist: make it, or name another file with -o"):
+    with pytest.raises(SinkError, match=r"the folder .*/none does not exist: make it, or name another file"):
         check_writable(str(tmp_path / "none" / "report.html"))
 
 
