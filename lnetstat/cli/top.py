@@ -7,11 +7,10 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from lnetstat.cli import _schemas
 from lnetstat.cli._nodes import hosts_of
 from lnetstat.cli._options import Interval, Name, schema_option
 from lnetstat.cli._times import Moment, MomentType, parse_moment
@@ -25,6 +24,12 @@ if TYPE_CHECKING:
 
 WIDTH_MIN = 60
 ENTER, LEAVE = "\x1b[?1049h\x1b[H\x1b[J", "\x1b[?1049l"
+
+
+def _schema() -> dict[str, Any]:
+    from lnetstat.cli import _schemas
+
+    return _schemas.top()
 
 
 @click.command()
@@ -48,7 +53,7 @@ ENTER, LEAVE = "\x1b[?1049h\x1b[H\x1b[J", "\x1b[?1049l"
 @click.option("-n", "--samples", type=click.IntRange(min=1), help="Print so many samples as text; from the second on there are rates.")
 @click.option("--rows", type=click.IntRange(min=1), default=10, show_default=True, help="Text: the worst rows of each table.")
 @click.option("--json", "as_json", is_flag=True, help="Print one sample as JSON, all rows with raw numbers.")
-@schema_option(_schemas.top)
+@schema_option(_schema)
 def command(
     recording: str | None,
     root: str,
@@ -82,6 +87,8 @@ def command(
     if at and recording is None:
         raise click.UsageError("--at is a moment of a recording: name one")
     plain = once or as_json or samples is not None or not (sys.stdin.isatty() and sys.stdout.isatty())
+    if not plain:
+        gc.disable()  # what a start makes stays: to look through it for garbage, again and again, finds none
     if recording is not None:
         feed = _recording(recording, host)
         ticks = feed.seek(_moment_in(feed, recording, at)) if at else feed.last() if plain else feed.first()
@@ -202,16 +209,18 @@ def _interactive(
         model, view = _show_at_once(feed, first)
         theme = "none" if os.environ.get("NO_COLOR") else theme or terminal.by_environment(os.environ.get("COLORFGBG"))
         question = None if theme else terminal.Question()  # answered while textual is imported
-        gc.disable()  # what is imported stays: to look through it for garbage, again and again, finds none
-        from lnetstat.top.view import Top
+        from lnetstat.top import lean
 
+        view_class = lean.view()
         gc.freeze()
-        gc.enable()
+        if not sys.stderr.isatty():
+            setattr(sys, "__stderr__", sys.__stdout__)  # noqa: B010  # final for mypy; textual draws there: `2>log` is no reason for an empty screen
         theme = theme or (question and question.theme()) or "dark"
-        top = Top(feed, model, view, interval_s=interval_s, moment=moment, theme=theme)
+        top = view_class(feed, model, view, interval_s=interval_s, moment=moment, theme=theme)
         top.run()
         return top.return_code or 0
     finally:
+        gc.enable()
         sys.stdout.write(LEAVE)
         sys.stdout.flush()
 

@@ -1,6 +1,7 @@
 """The live view, drawn with textual: keys, panes, the clock of a recording."""
 
 import asyncio
+import gc
 import re
 import signal
 import threading
@@ -11,10 +12,9 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.timer import Timer
-from textual.widgets import Input
 
 from lnetstat.errors import LnetstatError
-from lnetstat.top import lines
+from lnetstat.top import lines, sheet
 from lnetstat.top.colours import THEMES
 from lnetstat.top.feeds import Feed
 from lnetstat.top.grid import Grid, Lines
@@ -26,6 +26,8 @@ from lnetstat.top.ticks import Tick, seconds_to_next
 from lnetstat.words import iso, printable
 
 if TYPE_CHECKING:
+    from textual.widgets import Input
+
     from lnetstat.top.recorded import RecordingFeed
 
 NS = 1_000_000_000
@@ -38,24 +40,19 @@ CLOCK = re.compile(r"[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?", re.ASCII)
 ASKED = {"filter": "part of a name, or a pattern: 10.2.*@tcp1", "moment": "go to 12:05:30, 2026-08-14T12:05:30Z, or -10m before the end"}
 
 
-class Top(App[None]):
+class Top(App[None], inherit_css=False):
     """Shows a feed that is alive, sampled every `interval_s`, or a recording. `view`: what `model` made of what has been read already.
 
     `moment`: makes epoch ns of what one types to go to in a recording, or raises ValueError or LnetstatError. `theme`: a key of THEMES.
     """
 
-    CSS = """
-    Screen { layout: vertical; }
-    Lines { height: 1; }
-    Grid { height: 1fr; scrollbar-size-vertical: 1; scrollbar-size-horizontal: 0; }
-    Input { height: 1; border: none; padding: 0; }
-    Help { align: center middle; }
-    #help { box-sizing: content-box; width: 78; border: solid $primary; background: $surface; }
-    """
+    DEFAULT_CSS = sheet.GROUND
+    CSS = sheet.PARTS
     ENABLE_COMMAND_PALETTE = False
     AUTO_FOCUS = None  # keys are the view's until somebody asks for the filter
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("q,ctrl+c", "quit", priority=False),
+        Binding("q", "quit"),
+        Binding("ctrl+c", "quit", priority=True),
         *[Binding(str(at), f"pane({at - 1})") for at in range(1, len(PANES) + 1)],
         Binding("tab", "next_pane(1)", priority=True),
         Binding("shift+tab", "next_pane(-1)", priority=True),
@@ -120,6 +117,9 @@ class Top(App[None]):
         self._going.set()
         self._tabs: list[tuple[int, int]] = []
 
+    def get_default_screen(self) -> sheet.Page:
+        return sheet.Page()
+
     def compose(self) -> ComposeResult:
         yield Lines("head")
         yield Lines("tabs")
@@ -134,6 +134,7 @@ class Top(App[None]):
             asyncio.get_running_loop().add_signal_handler(number, self.exit, None, 128 + number)
         if self._recording is None:
             threading.Thread(target=self._sample, name="lnetstat-top", daemon=True).start()
+        self.call_after_refresh(gc.enable)  # see cli.top: none is collected until all is there
 
     def on_unmount(self) -> None:
         self._over.set()
@@ -241,7 +242,9 @@ class Top(App[None]):
         await self._ask("filter", self._words)
 
     async def _ask(self, what: str, text: str) -> None:
-        if not self.query(Input):
+        if not self.query("Input"):
+            from textual.widgets import Input  # imported late, as the field is made: see lean
+
             field = Input(text, id=what, placeholder=ASKED[what], compact=True, select_on_focus=False)
             await self.mount(field, before="#foot")
             field.focus()
@@ -257,12 +260,12 @@ class Top(App[None]):
             self._words = ""
         self._draw()
 
-    def on_input_changed(self, event: Input.Changed) -> None:
+    def on_input_changed(self, event: "Input.Changed") -> None:
         if event.input.id == "filter":
             self._words = event.value
             self._draw()
 
-    async def on_input_submitted(self, event: Input.Submitted) -> None:
+    async def on_input_submitted(self, event: "Input.Submitted") -> None:
         await self._close_field()
         if event.input.id == "moment":
             self._go_to(event.value.strip())
@@ -272,7 +275,7 @@ class Top(App[None]):
 
     async def _close_field(self) -> None:
         self.set_focus(None)
-        await self.query(Input).remove()
+        await self.query("Input").remove()
 
     def action_help(self) -> None:
         self.push_screen(Help())

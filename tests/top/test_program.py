@@ -75,7 +75,9 @@ def test_in_a_terminal_it_draws_takes_keys_and_leaves_the_terminal_as_it_was(tmp
     assert b"48;2;224;224;224m" in terminal.drawn
     terminal.press(b"3")
     terminal.until(b"small")
-    terminal.press(b"q")
+    terminal.press(b"/")  # the field is imported when it is asked for
+    terminal.until(b"part of a name")
+    terminal.press(b"\x03")  # quits there too
     assert terminal.end() == 0
     assert b"\x1b[?1049l" in terminal.drawn
 
@@ -92,6 +94,15 @@ def test_the_first_screen_is_there_before_textual_is(tmp_path):
     terminal.press(b"\n")
     terminal.until(b"textual was imported")
     assert terminal.end() == 4
+
+
+def test_what_is_drawn_is_on_the_terminal_where_stderr_is_a_file(tmp_path):
+    tree, words = tmp_path / "tree", tmp_path / "words"
+    tree.mkdir()
+    terminal = Terminal("--root", make_tree(tree), command=["sh", "-c", 'exec "$@" 2>"$0"', str(words), *COMMAND])
+    terminal.until(b"? help")
+    terminal.press(b"q")
+    assert (terminal.end(), words.read_text()) == (0, "")
 
 
 def test_a_recording_in_a_terminal(tmp_path):
