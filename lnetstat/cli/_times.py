@@ -3,11 +3,12 @@
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
-from typing import Any, NamedTuple
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
+
+if TYPE_CHECKING:
+    from zoneinfo import ZoneInfo
 
 NS = 1_000_000_000
 _ZONE = "lnetstat.zone"  # where --tz is kept while a command line is read
@@ -35,8 +36,12 @@ class Zone(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.
     name = "zone"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if not value:
+            return ""
+        from zoneinfo import ZoneInfo, ZoneInfoNotFoundError  # seldom asked for, and slow to import
+
         try:
-            return ZoneInfo(str(value)).key if value else ""
+            return ZoneInfo(str(value)).key
         except (ZoneInfoNotFoundError, ValueError, OSError):
             self.fail(f"'{value}' is no time zone: expected a name such as Europe/Berlin or UTC", param, ctx)
 
@@ -71,6 +76,8 @@ def parse_moment(text: str, zone: str | None = None) -> Moment:
 
     `zone`: that of times that name none; "" where nobody gave one, None where the command has no --tz.
     """
+    from decimal import Decimal
+
     text = text.strip()
     if found := _BEFORE_END.fullmatch(text):
         return Moment(int(Decimal(found[1]) * _UNITS_NS[found[2]]), before_end=True)
@@ -84,11 +91,13 @@ def parse_moment(text: str, zone: str | None = None) -> Moment:
         said = time.isoformat()
         raise ValueError(f"'{text}' names no zone: write {said}Z or {said}+02:00{'' if zone is None else ', or give --tz Europe/Berlin'}")
     if time.tzinfo is None:
+        from zoneinfo import ZoneInfo
+
         time = _in_zone(text, time, ZoneInfo(zone or "UTC"))
     return Moment((time - _EPOCH_START) // timedelta(microseconds=1) * 1000)
 
 
-def _in_zone(text: str, local: datetime, zone: ZoneInfo) -> datetime:
+def _in_zone(text: str, local: datetime, zone: "ZoneInfo") -> datetime:
     """Return a local time as what it is in UTC; ValueError where its clock was set forward over it, or back so that it came twice."""
     try:
         first, second = (local.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1))

@@ -59,10 +59,11 @@ def _add(found: dict[str, Table], table: Table) -> None:
 @functools.lru_cache(maxsize=4096)
 def table_named(name: str) -> Table | None:
     """Return the table that a snapshot's name stands for, or None: `peers`, `ost.OSS.ost_io.stats`, `lnetctl net show`."""
-    for table in builtin_tables().values():
-        if any(fnmatch.fnmatchcase(name, pattern) for pattern in table.names):
-            return table
-    return None
+    tables = builtin_tables().values()
+    exact = next((table for table in tables if name in table.names), None)  # `*` and `?` are compiled only where they are needed
+    if exact is not None:
+        return exact
+    return next((table for table in tables if any(fnmatch.fnmatchcase(name, pattern) for pattern in table.names)), None)
 
 
 def table_looking_like(text: str) -> Table | None:

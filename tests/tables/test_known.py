@@ -1,9 +1,11 @@
 """Formats that are not read are named, and a foreign text is not taken for a table."""
 
+from fnmatch import fnmatchcase
+
 import pytest
 
 from lnetstat.model import Snapshot, State
-from lnetstat.tables import samples, table_looking_like
+from lnetstat.tables import builtin_tables, samples, table_looking_like, table_named
 from lnetstat.tables._known import expected_instead, unread_format
 
 KNOWN = {
@@ -38,3 +40,13 @@ def test_an_empty_parameter_is_known_by_its_name() -> None:
 def test_a_foreign_text_is_no_table_and_no_known_format(text: str) -> None:
     assert table_looking_like(text) is None
     assert unread_format(text) is None
+
+
+def test_an_exact_name_is_no_other_tables_by_a_pattern() -> None:
+    """They are looked for first: that is quicker, and must give the same."""
+    tables = list(builtin_tables().values())
+    for place, table in enumerate(tables):
+        for name in table.names:
+            if not set("*?[") & set(name):
+                assert not any(fnmatchcase(name, pattern) for earlier in tables[:place] for pattern in earlier.names), name
+                assert table_named(name) is table
