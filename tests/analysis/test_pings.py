@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lnetstat.analysis import pings, rates
+from lnetstat.analysis import folding, pings, rates, strict
 
 BEGIN = 1_700_000_000.0
 
@@ -73,3 +73,18 @@ def test_a_steady_counter_has_no_chain(base):
 def test_bursts_without_size_end_the_search():
     flat = [pings.Burst(float(at), float(at) + 1, -1.0, 0.0) for at in range(0, 200, 10)]
     assert pings.chains_of(flat) == []
+
+
+def test_floods_are_searched_for_once_in_each_series_of_pings(monkeypatch):
+    searched = []
+    search = folding.search
+    monkeypatch.setattr(folding, "search", lambda *given, **options: searched.append(given) or search(*given, **options))
+    monkeypatch.setattr(strict, "_flood_boxes", {})
+    of_20, of_25 = (
+        counted(onsets, [300] * onsets.size, seconds=310, base=0.5) for onsets in (np.arange(5, 300, 20.0), np.arange(5, 300, 25.0))
+    )
+    first, again, other = (strict._flood_box(rates_) for rates_ in (of_20, of_20._replace(rate=of_20.rate.copy()), of_25))
+    assert len(searched) == 2
+    assert again == first
+    assert first.period_s == pytest.approx(20, rel=0.01)
+    assert other.period_s == pytest.approx(25, rel=0.01)

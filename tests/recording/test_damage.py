@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from lnetstat.errors import RecordingError
 from lnetstat.model import Snapshot, State
 from lnetstat.recording import Recording, RecordingWriter, body
+from lnetstat.recording import format as layout
 from lnetstat.recording.format import KEY_EVERY
 
 TICKS = 40
@@ -229,3 +230,16 @@ def test_a_stamp_beyond_64_bits_in_a_frame_costs_this_frame(tmp_path: Path, monk
     assert [s.host for s in recording.snapshots()] == ["b"]
     assert len(recording.problems) == 1
     assert "does not fit 64 bits" in recording.problems[0]
+
+
+def test_a_coding_that_nobody_writes_is_said_and_costs_the_ticks_up_to_the_next_key_frame(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with RecordingWriter(tmp_path, free_bytes_min=0) as writer:
+        for tick in range(KEY_EVERY + 2):
+            monkeypatch.setattr(layout, "LINES", 9 if tick == 3 else 2)
+            writer.write([snapshot(tick, "a")])
+    recording = Recording(tmp_path)
+    ticks = [found.time_ns // 10**9 for found in recording.snapshots()]
+    assert ticks == [0, 1, 2, KEY_EVERY, KEY_EVERY + 1]
+    assert [problem for problem in recording.problems if "a coding 9 that nobody writes" in problem]
