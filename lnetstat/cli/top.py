@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from lnetstat.top.ticks import Tick
 
 WIDTH_MIN = 60
-ENTER, LEAVE = "\x1b[?1049h\x1b[H\x1b[J", "\x1b[?1049l"
 
 
 def _schema() -> dict[str, Any]:
@@ -205,7 +204,7 @@ def _interactive(
     """
     from lnetstat.top import terminal
 
-    try:
+    with terminal.Held() as held:
         model, view = _show_at_once(feed, first)
         theme = "none" if os.environ.get("NO_COLOR") else theme or terminal.by_environment(os.environ.get("COLORFGBG"))
         question = None if theme else terminal.Question()  # answered while textual is imported
@@ -213,25 +212,24 @@ def _interactive(
 
         view_class = lean.view()
         gc.freeze()
-        if not sys.stderr.isatty():
-            setattr(sys, "__stderr__", sys.__stdout__)  # noqa: B010  # final for mypy; textual draws there: `2>log` is no reason for an empty screen
         theme = theme or (question and question.theme()) or "dark"
         top = view_class(feed, model, view, interval_s=interval_s, moment=moment, theme=theme)
         top.run()
-        return top.return_code or 0
-    finally:
-        gc.enable()
-        sys.stdout.write(LEAVE)
-        sys.stdout.flush()
+        held.status = top.return_code or 0
+    gc.enable()
+    return held.status
 
 
 def _show_at_once(feed: "Feed | RecordingFeed", first: Sequence["Tick"]) -> "tuple[Model, View]":
     """Draw what has been read; return the model that took it, and what it made of the last tick."""
+    import shutil
+
     from lnetstat.top.model import Model
     from lnetstat.top.panes import PEERS
+    from lnetstat.top.terminal import ENTER
     from lnetstat.top.text import screen
 
-    width, height = os.get_terminal_size(sys.stdout.fileno())
+    width, height = shutil.get_terminal_size()
     model = Model(feed.hint)
     view = [model.feed(tick) for tick in first][-1]
     lines = screen(view, model, feed.problems, rows=height, width=max(WIDTH_MIN, width - 1), panes=(PEERS,)).splitlines()

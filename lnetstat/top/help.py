@@ -1,12 +1,48 @@
-"""The keys, on a screen of their own."""
+"""The keys: what each does, and the screen that tells it."""
 
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
 
 from lnetstat.top.colours import PLAIN
 from lnetstat.top.grid import Lines
-from lnetstat.top.panes import SIGNS_HELP
+from lnetstat.top.panes import PANES, SIGNS_HELP
 
+BINDINGS: list[BindingType] = [
+    Binding("q", "quit"),
+    Binding("ctrl+c", "quit", priority=True),
+    *[Binding(str(at), f"pane({at - 1})") for at in range(1, len(PANES) + 1)],
+    Binding("tab", "next_pane(1)", priority=True),
+    Binding("shift+tab", "next_pane(-1)", priority=True),
+    Binding("less_than_sign", "sort(-1)"),
+    Binding("greater_than_sign", "sort(1)"),
+    Binding("r", "reverse"),
+    Binding("w", "worst"),
+    Binding("slash", "filter"),
+    Binding("escape", "unfilter", priority=True),
+    Binding("p,space", "pause"),
+    Binding("question_mark,h", "help"),
+    Binding("up,k", "scroll(-1)"),
+    Binding("down,j", "scroll(1)"),
+    Binding("b", "page(-1)"),
+    Binding("f", "page(1)"),
+    Binding("pageup", "page_or_time(-1)"),
+    Binding("pagedown", "page_or_time(1)"),
+    Binding("ctrl+home", "edge(0)"),
+    Binding("ctrl+end,G", "edge(1)"),
+    Binding("g", "edge_or_moment"),
+    Binding("t", "theme"),
+    Binding("left", "step(-1)"),
+    Binding("right", "step(1)"),
+    Binding("shift+left,ctrl+left,comma", "by(-1)"),
+    Binding("shift+right,ctrl+right,full_stop", "by(1)"),
+    Binding("n", "find(1)"),
+    Binding("N", "find(-1)"),
+    Binding("home", "jump(0)"),
+    Binding("end", "jump(1)"),
+    Binding("plus", "faster(1)"),
+    Binding("minus", "faster(-1)"),
+]
 HELP = f"""\
  1 2 3 4 Tab   peers, NIs, buffers, services
  < >           sort by the next column (or click on its title)

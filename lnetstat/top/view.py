@@ -7,20 +7,21 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from textual.app import App, ComposeResult
-from textual.binding import Binding, BindingType
 from textual.timer import Timer
 
 from lnetstat.errors import LnetstatError
 from lnetstat.top import lines, sheet
 from lnetstat.top.colours import THEMES
+from lnetstat.top.driver import Driver
 from lnetstat.top.feeds import Feed
 from lnetstat.top.grid import Grid, Lines
-from lnetstat.top.help import Help
+from lnetstat.top.help import BINDINGS, Help
 from lnetstat.top.model import Model, Order, View, filtered, has_run_out, ordered
 from lnetstat.top.panes import PANES
+from lnetstat.top.terminal import BY_SIGNAL
 from lnetstat.top.text import notes_in_lines
 from lnetstat.top.ticks import Tick, seconds_to_next
 from lnetstat.words import iso, printable
@@ -34,6 +35,7 @@ NS = 1_000_000_000
 NOTES_MAX = 4
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 PLAY_S_MIN = 0.05
+BEHIND_S = 0.05
 MINUTE_NS = 60 * NS
 SEARCH_S = 0.05  # of a search at once: keys are taken in between
 CLOCK = re.compile(r"[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?", re.ASCII)
@@ -50,41 +52,7 @@ class Top(App[None], inherit_css=False):
     CSS = sheet.PARTS
     ENABLE_COMMAND_PALETTE = False
     AUTO_FOCUS = None  # keys are the view's until somebody asks for the filter
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("q", "quit"),
-        Binding("ctrl+c", "quit", priority=True),
-        *[Binding(str(at), f"pane({at - 1})") for at in range(1, len(PANES) + 1)],
-        Binding("tab", "next_pane(1)", priority=True),
-        Binding("shift+tab", "next_pane(-1)", priority=True),
-        Binding("less_than_sign", "sort(-1)"),
-        Binding("greater_than_sign", "sort(1)"),
-        Binding("r", "reverse"),
-        Binding("w", "worst"),
-        Binding("slash", "filter"),
-        Binding("escape", "unfilter", priority=True),
-        Binding("p,space", "pause"),
-        Binding("question_mark,h", "help"),
-        Binding("up,k", "scroll(-1)"),
-        Binding("down,j", "scroll(1)"),
-        Binding("b", "page(-1)"),
-        Binding("f", "page(1)"),
-        Binding("pageup", "page_or_time(-1)"),
-        Binding("pagedown", "page_or_time(1)"),
-        Binding("ctrl+home", "edge(0)"),
-        Binding("ctrl+end,G", "edge(1)"),
-        Binding("g", "edge_or_moment"),
-        Binding("t", "theme"),
-        Binding("left", "step(-1)"),
-        Binding("right", "step(1)"),
-        Binding("shift+left,ctrl+left,comma", "by(-1)"),
-        Binding("shift+right,ctrl+right,full_stop", "by(1)"),
-        Binding("n", "find(1)"),
-        Binding("N", "find(-1)"),
-        Binding("home", "jump(0)"),
-        Binding("end", "jump(1)"),
-        Binding("plus", "faster(1)"),
-        Binding("minus", "faster(-1)"),
-    ]
+    BINDINGS = BINDINGS
 
     def __init__(
         self,
@@ -96,7 +64,7 @@ class Top(App[None], inherit_css=False):
         moment: Callable[[str], int] = int,
         theme: str = "dark",
     ) -> None:
-        super().__init__(ansi_color=theme == "none" or None)
+        super().__init__(driver_class=Driver, ansi_color=theme == "none" or None)
         self._colours = THEMES[theme]
         self.theme = self._colours.theme
         self._feed = feed
@@ -112,6 +80,7 @@ class Top(App[None], inherit_css=False):
         self._paused = self._recording is not None
         self._speed = SPEEDS.index(1.0)
         self._timer: Timer | None = None
+        self._later: Timer | None = None
         self._over = threading.Event()
         self._going = threading.Event()
         self._going.set()
@@ -127,11 +96,14 @@ class Top(App[None], inherit_css=False):
         yield Grid(self._pane, self._model, self._colours)
         yield Lines("foot")
 
+    def on_load(self) -> None:
+        """Take the signals before the driver takes the terminal, so that it leaves it as it was."""
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, self.exit, None, BY_SIGNAL + number)
+
     def on_mount(self) -> None:
         self.set_focus(None)
         self._draw()
-        for number in (signal.SIGTERM, signal.SIGHUP):  # leaves the terminal as it was
-            asyncio.get_running_loop().add_signal_handler(number, self.exit, None, 128 + number)
         if self._recording is None:
             threading.Thread(target=self._sample, name="lnetstat-top", daemon=True).start()
         self.call_after_refresh(gc.enable)  # see cli.top: none is collected until all is there
@@ -176,7 +148,7 @@ class Top(App[None], inherit_css=False):
 
     def _draw(self) -> None:
         view = self._view
-        if self._over.is_set():
+        if self._over.is_set() or self._waits():
             return
         width, colours = self.size.width, self._colours
         tabs, self._tabs = lines.tabs(view, self._pane)
@@ -193,6 +165,17 @@ class Top(App[None], inherit_css=False):
         self.query_one(Grid).show(self._pane, self._model, ordered(self._pane, rows, order), order, len(view.hosts), self._colours)
         words = f"  /{printable(self._words)}: {len(rows):,} rows" if self._words else ""
         self.query_one("#foot", Lines).show([lines.foot(view, width, words, self._recording, colours)])
+
+    def _waits(self) -> bool:
+        """Whether a slow terminal has still to take what was drawn. What is newest is drawn when it has, so that no queue grows."""
+        behind = isinstance(self._driver, Driver) and self._driver.is_behind
+        if behind and not self._later:
+            self._later = self.set_timer(BEHIND_S, self._draw_later)
+        return behind
+
+    def _draw_later(self) -> None:
+        self._later = None
+        self._draw()
 
     def _state(self) -> str:
         if self._recording:

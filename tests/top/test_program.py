@@ -1,5 +1,6 @@
 """The program itself: in a terminal (a pty), and as text where there is none."""
 
+import contextlib
 import fcntl
 import json
 import os
@@ -10,6 +11,8 @@ import subprocess
 import sys
 import termios
 import time
+
+import pytest
 
 from tests.top.screens import record, router
 
@@ -29,12 +32,13 @@ def run(*words):
 
 
 class Terminal:
-    """The program in a terminal of 80x24; `until` reads what it draws."""
+    """The program in a terminal of 80x24; `until` reads what it draws. It is the terminal of no session: who closes it sends no SIGHUP."""
 
-    def __init__(self, *words, command=COMMAND):
+    def __init__(self, *words, command=COMMAND, size=(80, 24), **environment):
         self._master, child = pty.openpty()
-        fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-        environment = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor", "LANG": "C.UTF-8"}
+        self._name = os.ttyname(child)
+        fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", *reversed(size), 0, 0))
+        environment = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor", "LANG": "C.UTF-8"} | environment
         self._process = subprocess.Popen([*command, *map(str, words)], stdin=child, stdout=child, stderr=child, env=environment)
         os.close(child)
         self.drawn = b""
@@ -55,6 +59,19 @@ class Terminal:
     def terminate(self):
         self._process.terminate()
 
+    def stop_the_flow(self):
+        """Take no more of what is written, as after Ctrl-S or with an ssh that stalls."""
+        flow = os.open(self._name, os.O_RDWR | os.O_NOCTTY)
+        termios.tcflow(flow, termios.TCOOFF)
+        os.close(flow)
+
+    def go_away(self):
+        os.close(self._master)
+        self._master = None
+
+    def status(self):
+        return self._process.wait(PATIENCE_S)
+
     def end(self):
         """Return the exit status, and what was drawn last."""
         try:
@@ -62,12 +79,24 @@ class Terminal:
                 self.drawn += data
         except OSError:  # the other end is closed
             pass
-        os.close(self._master)
-        return self._process.wait(PATIENCE_S)
+        return self.status()
+
+    def close(self):
+        self._process.kill()
+        self._process.wait()
+        if self._master is not None:
+            os.close(self._master)
 
 
-def test_in_a_terminal_it_draws_takes_keys_and_leaves_the_terminal_as_it_was(tmp_path):
-    terminal = Terminal("--root", make_tree(tmp_path), "-i", "0.1")
+@pytest.fixture(name="open_terminal")
+def fixture_open_terminal():
+    """Makes Terminals, whose programs end with the test."""
+    with contextlib.ExitStack() as opened:
+        yield lambda *words, **how: opened.enter_context(contextlib.closing(Terminal(*words, **how)))
+
+
+def test_in_a_terminal_it_draws_takes_keys_and_leaves_the_terminal_as_it_was(tmp_path, open_terminal):
+    terminal = open_terminal("--root", make_tree(tmp_path), "-i", "0.1")
     terminal.until(b"10.2.0.3@tcp1")
     terminal.until(b"\x1b]11;?")  # it asks for the ground, which is white here
     terminal.answer(b"\x1b]11;rgb:ffff/ffff/ffff\x1b\\\x1b[?62;4c")
@@ -82,13 +111,13 @@ def test_in_a_terminal_it_draws_takes_keys_and_leaves_the_terminal_as_it_was(tmp
     assert b"\x1b[?1049l" in terminal.drawn
 
 
-def test_the_first_screen_is_there_before_textual_is(tmp_path):
+def test_the_first_screen_is_there_before_textual_is(tmp_path, open_terminal):
     # it waits for a key, so that what was drawn before can be looked at
     (tmp_path / "textual.py").write_text("import sys; sys.stdin.readline(); raise RuntimeError('textual was imported')\n")
     code = "import sys; sys.path.insert(0, sys.argv.pop(1)); from lnetstat.cli import main; main()"
     tree = tmp_path / "tree"
     tree.mkdir()
-    terminal = Terminal("--root", make_tree(tree), command=[sys.executable, "-c", code, str(tmp_path), "top"])
+    terminal = open_terminal("--root", make_tree(tree), command=[sys.executable, "-c", code, str(tmp_path), "top"])
     terminal.until(b"10.2.0.3@tcp1")
     assert b"textual was imported" not in terminal.drawn
     terminal.press(b"\n")
@@ -96,17 +125,17 @@ def test_the_first_screen_is_there_before_textual_is(tmp_path):
     assert terminal.end() == 4
 
 
-def test_what_is_drawn_is_on_the_terminal_where_stderr_is_a_file(tmp_path):
+def test_what_is_drawn_is_on_the_terminal_where_stderr_is_a_file(tmp_path, open_terminal):
     tree, words = tmp_path / "tree", tmp_path / "words"
     tree.mkdir()
-    terminal = Terminal("--root", make_tree(tree), command=["sh", "-c", 'exec "$@" 2>"$0"', str(words), *COMMAND])
+    terminal = open_terminal("--root", make_tree(tree), command=["sh", "-c", 'exec "$@" 2>"$0"', str(words), *COMMAND])
     terminal.until(b"? help")
     terminal.press(b"q")
     assert (terminal.end(), words.read_text()) == (0, "")
 
 
-def test_a_recording_in_a_terminal(tmp_path):
-    terminal = Terminal(record(tmp_path / "rec", 10), "--at", "-2s")
+def test_a_recording_in_a_terminal(tmp_path, open_terminal):
+    terminal = open_terminal(record(tmp_path / "rec", 10), "--at", "-2s")
     terminal.until(b"12:00:07.000Z")
     terminal.until(b"? help")
     terminal.press(b"\x1b[C")
@@ -114,6 +143,23 @@ def test_a_recording_in_a_terminal(tmp_path):
     terminal.terminate()
     assert terminal.end() == 143
     assert b"\x1b[?1049l" in terminal.drawn
+
+
+def test_a_terminal_that_goes_away_without_a_signal_ends_it_as_a_hangup_does(tmp_path, open_terminal):
+    words = tmp_path / "words"
+    terminal = open_terminal("--root", make_tree(tmp_path), command=["sh", "-c", 'exec "$@" 2>"$0"', str(words), *COMMAND])
+    terminal.until(b"? help")
+    terminal.go_away()
+    assert (terminal.status(), words.read_text()) == (129, "")
+
+
+def test_a_terminal_that_takes_nothing_keeps_nobody_from_ending_it(tmp_path, open_terminal):
+    for end, status in ((lambda terminal: terminal.answer(b"tttq"), 0), (lambda terminal: terminal.terminate(), 143)):
+        terminal = open_terminal("--root", make_tree(tmp_path), "-i", "0.1")
+        terminal.until(b"? help")
+        terminal.stop_the_flow()
+        end(terminal)
+        assert terminal.status() == status
 
 
 def test_without_a_terminal_it_is_one_sample_as_text_the_worst_first(tmp_path):
