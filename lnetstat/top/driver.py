@@ -120,7 +120,7 @@ class Driver(LinuxDriver):
                 if not data:
                     self._end()
                     return
-                for event in parser.feed(decode(data)):
+                for event in parser.feed(decode(data).replace("\x08", "\x7f")):  # what some terminals send for Backspace
                     self.process_message(event)
             for event in parser.tick():
                 self.process_message(event)

@@ -8,6 +8,8 @@ from lnetstat.top.colours import PLAIN
 from lnetstat.top.grid import Lines
 from lnetstat.top.panes import PANES, SIGNS_HELP
 
+# With priority: those that bring a field or the help, and end it. The app does them in the order of the keys, so that what is typed at once
+# after them goes there. Top.check_action says when they are just keys.
 BINDINGS: list[BindingType] = [
     Binding("q", "quit"),
     Binding("ctrl+c", "quit", priority=True),
@@ -18,10 +20,11 @@ BINDINGS: list[BindingType] = [
     Binding("greater_than_sign", "sort(1)"),
     Binding("r", "reverse"),
     Binding("w", "worst"),
-    Binding("slash", "filter"),
+    Binding("slash", "filter", priority=True),
+    Binding("enter", "submit", priority=True),
     Binding("escape", "unfilter", priority=True),
     Binding("p,space", "pause"),
-    Binding("question_mark,h", "help"),
+    Binding("question_mark,h", "help", priority=True),
     Binding("up,k", "scroll(-1)"),
     Binding("down,j", "scroll(1)"),
     Binding("b", "page(-1)"),
@@ -30,7 +33,7 @@ BINDINGS: list[BindingType] = [
     Binding("pagedown", "page_or_time(1)"),
     Binding("ctrl+home", "edge(0)"),
     Binding("ctrl+end,G", "edge(1)"),
-    Binding("g", "edge_or_moment"),
+    Binding("g", "edge_or_moment", priority=True),
     Binding("t", "theme"),
     Binding("left", "step(-1)"),
     Binding("right", "step(1)"),
@@ -77,7 +80,11 @@ class Help(ModalScreen[None]):
         self.query_one("#help", Lines).show([[(line, PLAIN)] for line in HELP.splitlines()])
 
     def on_key(self) -> None:
-        self.dismiss()
+        self._end()
 
     def on_click(self) -> None:
-        self.dismiss()
+        self._end()
+
+    def _end(self) -> None:
+        if self.is_current:  # several keys come at once
+            self.dismiss()

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.timer import Timer
 
 from lnetstat.errors import LnetstatError
@@ -17,6 +17,7 @@ from lnetstat.top import lines, sheet
 from lnetstat.top.colours import THEMES
 from lnetstat.top.driver import Driver
 from lnetstat.top.feeds import Feed
+from lnetstat.top.field import Asking
 from lnetstat.top.grid import Grid, Lines
 from lnetstat.top.help import BINDINGS, Help
 from lnetstat.top.model import Model, Order, View, filtered, has_run_out, ordered
@@ -39,10 +40,9 @@ BEHIND_S = 0.05
 MINUTE_NS = 60 * NS
 SEARCH_S = 0.05  # of a search at once: keys are taken in between
 CLOCK = re.compile(r"[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?", re.ASCII)
-ASKED = {"filter": "part of a name, or a pattern: 10.2.*@tcp1", "moment": "go to 12:05:30, 2026-08-14T12:05:30Z, or -10m before the end"}
 
 
-class Top(App[None], inherit_css=False):
+class Top(Asking, inherit_css=False):
     """Shows a feed that is alive, sampled every `interval_s`, or a recording. `view`: what `model` made of what has been read already.
 
     `moment`: makes epoch ns of what one types to go to in a recording, or raises ValueError or LnetstatError. `theme`: a key of THEMES.
@@ -220,17 +220,16 @@ class Top(App[None], inherit_css=False):
                 if begin <= message.x < end:
                     self.action_pane(at)
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool:
+        """Say which keys are whose: in a field keys are text, but for those that end it; in the help any key ends it."""
+        if action in ("filter", "edge_or_moment", "help"):
+            return not isinstance(self.screen, Help) and not self.is_in_field
+        if action == "next_pane":
+            return not isinstance(self.screen, Help)
+        return self.field is not None if action == "submit" else True
+
     async def action_filter(self) -> None:
-        """Ask for the words. The field is there only while it is asked for: most who look never want it."""
-        await self._ask("filter", self._words)
-
-    async def _ask(self, what: str, text: str) -> None:
-        if not self.query("Input"):
-            from textual.widgets import Input  # imported late, as the field is made: see lean
-
-            field = Input(text, id=what, placeholder=ASKED[what], compact=True, select_on_focus=False)
-            await self.mount(field, before="#foot")
-            field.focus()
+        await self.ask("filter", self._words, "part of a name, or a pattern: 10.2.*@tcp1")
 
     async def action_unfilter(self) -> None:
         if isinstance(self.screen, Help):
@@ -238,30 +237,27 @@ class Top(App[None], inherit_css=False):
             return
         is_filter = not self.query("#moment") and self._search is None
         self._end_search()
-        await self._close_field()
+        await self.close_field()
         if is_filter:
             self._words = ""
         self._draw()
 
     def on_input_changed(self, event: "Input.Changed") -> None:
-        if event.input.id == "filter":
+        if event.input is self.field and event.input.id == "filter":
             self._words = event.value
             self._draw()
 
-    async def on_input_submitted(self, event: "Input.Submitted") -> None:
-        await self._close_field()
-        if event.input.id == "moment":
-            self._go_to(event.value.strip())
-        else:
-            self._words = event.value
-            self._draw()
+    async def action_submit(self) -> None:
+        if field := self.field:
+            await self.close_field()
+            if field.id == "moment":
+                self._go_to(field.value.strip())
+            else:
+                self._words = field.value
+                self._draw()
 
-    async def _close_field(self) -> None:
-        self.set_focus(None)
-        await self.query("Input").remove()
-
-    def action_help(self) -> None:
-        self.push_screen(Help())
+    async def action_help(self) -> None:
+        await self.push_screen(Help())
 
     def action_scroll(self, by: int) -> None:
         self.query_one(Grid).scroll_relative(y=by, animate=False)
@@ -322,7 +318,10 @@ class Top(App[None], inherit_css=False):
         self.action_by(10 * by) if self._recording else self.action_page(by)
 
     async def action_edge_or_moment(self) -> None:
-        await self._ask("moment", "") if self._recording else self.action_edge(0)
+        if self._recording:
+            await self.ask("moment", "", "go to 12:05:30, 2026-08-14T12:05:30Z, or -10m before the end")
+        else:
+            self.action_edge(0)
 
     def _go_to(self, text: str) -> None:
         """Show the moment that was typed; a time of day is of the day that is shown."""

@@ -131,7 +131,7 @@ def test_keys_that_are_typed_into_the_filter_do_nothing_else():
 
 
 def test_every_key_of_the_help_is_one_and_any_key_ends_it():
-    before, helps, after = on_screen(alive(), ("question_mark", "x"))
+    before, helps, after = on_screen(alive(), ("question_mark", "tab"))
     assert "sort by the next column" in helps
     assert after == before
 
