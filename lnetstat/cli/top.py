@@ -86,6 +86,9 @@ def command(
     if at and recording is None:
         raise click.UsageError("--at is a moment of a recording: name one")
     plain = once or as_json or samples is not None or not (sys.stdin.isatty() and sys.stdout.isatty())
+    if not plain and os.environ.get("TERM", "") in ("", "dumb", "unknown"):
+        plain = True
+        click.echo("lnetstat: TERM names no terminal in which a screen can be drawn: one sample as text (-n 5: five)", err=True)
     if not plain:
         gc.disable()  # what a start makes stays: to look through it for garbage, again and again, finds none
     if recording is not None:
@@ -206,7 +209,9 @@ def _interactive(
 
     with terminal.Held() as held:
         model, view = _show_at_once(feed, first)
-        theme = "none" if os.environ.get("NO_COLOR") else theme or terminal.by_environment(os.environ.get("COLORFGBG"))
+        theme = (
+            "none" if os.environ.get("NO_COLOR") else theme or terminal.by_environment(os.environ.get("COLORFGBG"), os.environ.get("TERM"))
+        )
         question = None if theme else terminal.Question()  # answered while textual is imported
         from lnetstat.top import lean
 
@@ -226,13 +231,14 @@ def _show_at_once(feed: "Feed | RecordingFeed", first: Sequence["Tick"]) -> "tup
 
     from lnetstat.top.model import Model
     from lnetstat.top.panes import PEERS
-    from lnetstat.top.terminal import ENTER
+    from lnetstat.top.terminal import ENTER, encoded
     from lnetstat.top.text import screen
 
     width, height = shutil.get_terminal_size()
     model = Model(feed.hint)
     view = [model.feed(tick) for tick in first][-1]
     lines = screen(view, model, feed.problems, rows=height, width=max(WIDTH_MIN, width - 1), panes=(PEERS,)).splitlines()
-    sys.stdout.write(ENTER + "\r\n".join(line[: width - 1] for line in lines[: height - 1]))
-    sys.stdout.flush()
+    drawn = ENTER + "\r\n".join(line[: width - 1] for line in lines[: height - 1])
+    sys.stdout.buffer.write(encoded(drawn, sys.stdout.encoding))
+    sys.stdout.buffer.flush()
     return model, view

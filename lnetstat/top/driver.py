@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
 
-from lnetstat.top.terminal import GONE
+from lnetstat.top.terminal import GONE, encoded
 
 if TYPE_CHECKING:
     from textual.app import App
@@ -42,8 +42,8 @@ class Output:
         return bool(self._waiting)
 
     def write(self, text: str) -> None:
-        """Take text, at once. What the terminal's encoding lacks becomes a question mark."""
-        data = text.encode(self._encoding, "replace")
+        """Take text, at once."""
+        data = encoded(text, self._encoding)
         with self._changed:
             self._waiting.extend(data[at : at + CHUNK_BYTES] for at in range(0, len(data), CHUNK_BYTES))
             self._changed.notify_all()

@@ -18,12 +18,22 @@ WAIT_S = 0.05  # beyond what was done since the question
 BRIGHT = 0.5
 _LIGHT_NUMBERS = ("7", "15")  # of the 16 colours
 ENTER, LEAVE = "\x1b[?1049h\x1b[H\x1b[J", "\x1b[?1049l"
+_CONSOLE = "linux"  # its fonts lack the bars, and some of its versions print the question
+_ASCII = str.maketrans("▁▂▃▄▅▆▇█─│┌┐└┘●▲▼…", "_.-:=+*#-|++++o^v.")
 BY_SIGNAL = 128
 GONE = BY_SIGNAL + signal.SIGHUP  # as if the kernel had said so, which it says to the session's first process only
 
 
-def by_environment(value: str | None) -> str | None:
-    """Return "dark" or "light" from COLORFGBG (15;0: letters and ground), None where it does not tell."""
+def encoded(text: str, encoding: str) -> bytes:
+    """Return what a terminal of this encoding shows for a text: bars and lines in ASCII where it has no others, ? for what it lacks."""
+    has_all = "utf" in encoding.lower() and os.environ.get("TERM") != _CONSOLE
+    return (text if has_all else text.translate(_ASCII)).encode(encoding, "replace")
+
+
+def by_environment(value: str | None, term: str | None = None) -> str | None:
+    """Return "dark" or "light" from COLORFGBG (15;0: letters and ground) and TERM, None where they do not tell."""
+    if not value and term == _CONSOLE:
+        return "dark"
     ground = (value or "").rpartition(";")[2]
     return ("light" if ground in _LIGHT_NUMBERS else "dark") if ground.isdecimal() else None
 

@@ -162,6 +162,24 @@ def test_a_terminal_that_takes_nothing_keeps_nobody_from_ending_it(tmp_path, ope
         assert terminal.status() == status
 
 
+@pytest.mark.parametrize("size", [(1, 1), (20, 5), (0, 0)])
+def test_a_terminal_of_any_size_without_unicode_is_drawn_in(tmp_path, open_terminal, size):
+    terminal = open_terminal("--root", make_tree(tmp_path), size=size, TERM="linux", PYTHONIOENCODING="latin-1")
+    terminal.until(b"\x1b[?2004h")  # textual takes keys; its words may have no room
+    terminal.answer(b"?x3/a\rq")
+    assert terminal.end() == 0
+    assert terminal.drawn.isascii()
+    assert b"\x1b]11;?" not in terminal.drawn  # older consoles print it
+
+
+def test_where_no_screen_can_be_drawn_it_is_text_and_says_why(tmp_path, open_terminal):
+    terminal = open_terminal("--root", make_tree(tmp_path), TERM="dumb")
+    assert terminal.end() == 0
+    assert b"\x1b" not in terminal.drawn
+    assert terminal.drawn.count(b"TERM names no terminal") == 1
+    assert b"10.2.0.3@tcp1" in terminal.drawn
+
+
 def test_without_a_terminal_it_is_one_sample_as_text_the_worst_first(tmp_path):
     done = run("--root", make_tree(tmp_path), "--rows", 2)
     assert (done.returncode, done.stderr) == (0, "")
