@@ -127,7 +127,7 @@ WIDTHS = (5, 8, 8, 8, 6, 8, 10, 11, 7, 8, 0)
 
 
 def line(cells: tuple[object, ...]) -> str:
-    texts = ["-" if cell is None else str(cell) for cell in cells]
+    texts = ["-" if cell is None else str(round(cell, 2)) if isinstance(cell, float) else str(cell) for cell in cells]
     padded = [text.rjust(width) for text, width in zip(texts, WIDTHS, strict=True)]
     return "  ".join((texts[0].ljust(WIDTHS[0]), *padded[1:]))
 
