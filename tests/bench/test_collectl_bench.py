@@ -1,5 +1,6 @@
 """The bench of the collectl plug-ins runs, in a short form, and gives figures; how good they are is for `make bench` to say."""
 
+import math
 import shutil
 import sys
 from pathlib import Path
@@ -18,7 +19,7 @@ def test_the_bench_gives_named_figures_and_their_table(monkeypatch: pytest.Monke
     assert {"lnet.ph", "lnetcarbon.ph"} <= {words.split()[0].rstrip(",") for words, *_ in figures}
     for words, value, target, better in figures:
         assert words
-        assert value > 0
+        assert math.isfinite(value), "of so short a run a difference may be none"
         assert target > 0
         assert better in ("<=", ">=")
     table = bench_collectl.page(figures).splitlines()
