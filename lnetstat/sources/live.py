@@ -210,7 +210,8 @@ class NodeSource:
         return tuple(target for target in targets if self._is_wanted(target.name))
 
     def _is_wanted(self, name: str) -> bool:
-        return self._names is None or any(fnmatch.fnmatchcase(name, pattern) for pattern in self._names)
+        names = self._names  # most are no patterns, which need not be compiled
+        return names is None or name in names or any(fnmatch.fnmatchcase(name, pattern) for pattern in names)
 
     def _adopt_services(self, found: dict[str, Target]) -> None:
         now_ns = self._clocks.monotonic_ns()
