@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from lnetstat import compiled
 from lnetstat.frames.shapes import Shape
-from lnetstat.tables._rows import LONGEST_LINE
+from lnetstat.tables import _rows
 
 Bytes = npt.NDArray[np.uint8]
 Integers = npt.NDArray[np.int64]
@@ -22,6 +22,7 @@ FIXED, NUMBER, UNSIGNED, LABEL = range(4)
 MOST_DIGITS = 18  # so many are far from the bounds of 64 bits
 MOST_LABEL_BYTES = 7  # make one number
 SPACE, TAB, NEWLINE, MINUS, ZERO, NINE = b" \t\n-09"
+LONGEST_LINE = _rows.LONGEST_LINE
 NONE = -(1 << 63)  # no number has so many digits
 FIRST_BYTE, LAST_BYTE = b"!~"  # of words
 
@@ -68,7 +69,7 @@ def is_worth_it(line_count: int) -> bool:
 @functools.cache
 def read_words() -> Callable[..., bool]:
     """Return `_read_words` compiled. The first call on a machine compiles for some seconds; later ones find it on disk."""
-    return compiled.kept("words", [__file__], _compiled)
+    return compiled.kept("words", [__file__, _rows.__file__], _compiled)
 
 
 def _compiled(folder: Path | None) -> Callable[..., bool]:
